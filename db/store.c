@@ -397,14 +397,14 @@ static sn_status open_any(sn_store *store, const char *path, sn__mode mode, sn_e
   return open_file(store, mode, err);
 }
 
-sn_store *sn__store_open(const char *path, sn__mode mode, const sn__schema *schema, sn_err *err) {
+static sn_store *open_store(const char *path, sn__mode mode, sn_err *err) {
   sn_store *store = calloc(1, sizeof *store);
   if (store) store->path = copy_path(path);
   if (!store || !store->path)
     sn_fail_memory(err);
   else
     open_any(store, path, mode, err);
-  if (err->code == SN_OK) sn__schema_ready(store, mode, schema, err);
+  if (err->code == SN_OK) sn__schema_ready(store, mode, err);
   if (err->code == SN_OK) prepare_mode(store, mode, err);
   if (store) store->patience_ms = PATIENCE_MS;
   if (err->code == SN_OK) return store;
@@ -413,13 +413,11 @@ sn_store *sn__store_open(const char *path, sn__mode mode, const sn__schema *sche
 }
 
 sn_store *sn_store_open(const char *path, sn_err *err) {
-  sn__schema schema = sn__schema_current();
-  return sn__store_open(path, SN__WRITE, &schema, err);
+  return open_store(path, SN__WRITE, err);
 }
 
 sn_store *sn_store_open_read(const char *path, sn_err *err) {
-  sn__schema schema = sn__schema_current();
-  return sn__store_open(path, SN__READ, &schema, err);
+  return open_store(path, SN__READ, err);
 }
 
 void sn_store_close(sn_store *store) {

@@ -2,9 +2,9 @@
  * killed at any moment, the file opens again and holds every finished run and no part of another.
  *
  * Tables (STRICT, foreign keys on): devices, runs, results, route, steps, peaks, tensors; sweeps, points (db/sweep.h);
- * views for people who query by hand (docs/store.md). The schema version is SQLite's user_version; older files are
- * migrated in one transaction, newer ones refused. Errors: SN_BAD_FILE, with the path and what to do (--db FILE,
- * --no-db); SN_BAD_INPUT for a corrupt file, a newer schema, another program's database, an unknown run. An open store
+ * views for people who query by hand (docs/store.md). The schema version is SQLite's user_version; a file of another one
+ * is refused. Errors: SN_BAD_FILE, with the path and what to do (--db FILE,
+ * --no-db); SN_BAD_INPUT for a corrupt file, another schema, another program's database, an unknown run. An open store
  * is for one thread at a time.
  */
 #ifndef SN_DB_STORE_H
@@ -22,7 +22,7 @@ typedef struct sn_store sn_store;
  * made when it is opened. SN_BAD_FILE where neither variable is set. */
 sn_status sn_store_default_path(char *path, size_t room, sn_err *err);
 
-/* Opens, creates or migrates. `path` is a file, or ":memory:" for tests. */
+/* Opens or creates. `path` is a file, or ":memory:" for tests. */
 sn_store *sn_store_open(const char *path, sn_err *err);
 /* Opens for reading; a file that does not exist is SN_BAD_FILE ("no runs yet"). Needs no right to write, and without it
  * makes no file: reading then fails (SN_BAD_FILE) where another program's writing was cut short, or ends meanwhile. */

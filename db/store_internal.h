@@ -1,10 +1,9 @@
 /* Inside the store: what its files share with each other and with tests/unit/test_store.c.
  *
  *   store.c   opening, closing, transactions, errors       rows.c   moves structs to rows and back, by the tables
- *   schema.c  recognises, creates and migrates files       put.c    a run to rows
+ *   schema.c  recognises and creates files                  put.c    a run to rows
  *   tables.c  which member of which struct is which column get.c    rows to a run
  *   checks.c  which values a column may hold              calibrations.c  both ways for calibrations
- *   empty.c   tables without rows are made again with more columns and constraints
  *   sweep.c   sweeps and their points
  */
 #ifndef SN_DB_STORE_INTERNAL_H
@@ -35,28 +34,17 @@ struct sn_store {
   void *user;
 };
 
-/* ---- schema.c: the schema is the list of SQL texts that were ever needed to get to it; text i lifts a file from
- * version i to i + 1. Texts are only ever appended. ---- */
-typedef struct sn__schema {
-  const char *const *steps;
-  int count;
-} sn__schema;
-
+/* ---- schema.c ---- */
 typedef enum sn__mode { SN__READ, SN__WRITE } sn__mode;
 
-/* "snsm", in SQLite's application_id: tells our files from other programs' databases. */
-enum { SN__APPLICATION_ID = 0x736e736d };
+/* "snsi", in SQLite's application_id: tells our files from other programs' databases. */
+enum { SN__APPLICATION_ID = 0x736e7369 };
 
-sn__schema sn__schema_current(void);
-
-/* Makes sure that the open file is ours and of this schema: creates it in an empty file, migrates an older one, each in
- * one transaction. SN_BAD_INPUT for another program's file, a newer schema or a damaged file. */
-sn_status sn__schema_ready(sn_store *store, sn__mode mode, const sn__schema *schema, sn_err *err);
+/* Makes sure that the open file is ours and of this schema, and makes it one where it is empty, in one transaction.
+ * SN_BAD_INPUT for another program's file, another schema or a damaged file. */
+sn_status sn__schema_ready(sn_store *store, sn__mode mode, sn_err *err);
 
 /* ---- store.c ---- */
-/* sn_store_open() and sn_store_open_read() with a schema of the caller's, so that migration can be tested. */
-sn_store *sn__store_open(const char *path, sn__mode mode, const sn__schema *schema, sn_err *err);
-
 /* Runs SQL without results. */
 sn_status sn__store_exec(sn_store *store, const char *sql, sn_err *err);
 
@@ -106,6 +94,7 @@ typedef struct sn__column {
   const char *name;
   sn__kind kind;
   size_t offset; /* of the member in the row's struct */
+  bool asked;    /* of a point of a sweep: part of its question */
 } sn__column;
 
 enum { SN__OWNERS = 2 };
@@ -113,6 +102,8 @@ enum { SN__OWNERS = 2 };
 /* Rows of a table belong to an owner, a tuple of integers, and are counted from 1 within it. */
 typedef struct sn__table {
   const char *name;
+  const char *keys;               /* the columns that identify a row, and others that are no members, as SQL */
+  const char *constraint;         /* of the table, as SQL: its key where that is of several columns; NULL: none */
   const char *owners[SN__OWNERS]; /* columns; NULL where there are fewer */
   const char *counter;            /* column; NULL where an owner has one row, or there is an order */
   size_t row_bytes;               /* size of the struct */
@@ -129,19 +120,10 @@ extern const sn__table sn__calibrations, sn__timings;
 extern const sn__table sn__points;
 extern const sn__table *const sn__every_table[SN__TABLES + 1]; /* each, and NULL */
 
-/* ---- empty.c: of a file without rows ---- */
-typedef enum sn__part { SN__COLUMN, SN__CONSTRAINT } sn__part;
-
-/* Makes the table again with `more` of its text, as ", CHECK (n > 0)". NULL: there was no memory for it. */
-sn_status sn__empty_add(sn_store *store, const char *table, sn__part part, const char *more, sn_err *err);
-/* Runs a text of the schema, as SQLite would but quicker. */
-sn_status sn__empty_migrate(sn_store *store, const char *sql, sn_err *err);
-
 /* ---- checks.c: what a column may hold, once for SQL and once for the reader ---- */
 
-/* Puts a CHECK for every column and rule into the tables of a file that was just created and is still empty. Files that
- * older programs created have none: whoever reads must look all the same. */
-sn_status sn__checks_add(sn_store *store, sn_err *err);
+/* Appends the CHECK of a column, if its kind has one. Whoever reads looks all the same: a file can be edited. */
+void sn__check_add(sqlite3_str *sql, const sn__column *column);
 bool sn__check_integer(sn__kind kind, int64_t value);
 bool sn__check_real(sn__kind kind, double value);
 

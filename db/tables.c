@@ -2,7 +2,7 @@
  * SQL of rows.c and both directions of moving data come from these lists, so they cannot disagree; test_store.c checks
  * that no member is forgotten.
  *
- * A new member needs a line here and a migration in schema.c. */
+ * A new member needs a line here, and another schema number in schema.c once there was a release. */
 #include "db/store_internal.h"
 #include "db/sweep.h"
 
@@ -21,14 +21,16 @@
            : SN__PRESENT, sn_blob                                                                                      \
            : SN__BLOB)
 #define NAMED(name, type, member)                                                                                      \
-  { name, KIND(((type *)0)->member), offsetof(type, member) }
+  { name, KIND(((type *)0)->member), offsetof(type, member), false }
 #define COLUMN(type, member) NAMED(#member, type, member)
 /* A double that is no less than 0, or lies between 0 and 1. */
 #define AMOUNT(type, member) AMOUNT_AS(#member, type, member)
 #define AMOUNT_AS(name, type, member)                                                                                  \
-  { name, SN__AMOUNT, offsetof(type, member) }
+  { name, SN__AMOUNT, offsetof(type, member), false }
 #define SHARE(type, member)                                                                                            \
-  { #member, SN__SHARE, offsetof(type, member) }
+  { #member, SN__SHARE, offsetof(type, member), false }
+#define ASKED(type, member)                                                                                            \
+  { #member, KIND(((type *)0)->member), offsetof(type, member), true }
 #define COUNT(columns) (unsigned)(sizeof(columns) / sizeof(columns)[0])
 
 static const sn__column device_columns[] = {
@@ -162,7 +164,7 @@ static const sn__column result_columns[] = {
     COLUMN(sn_result, loss),
     SHARE(sn_result, accuracy),
     COLUMN(sn_result, difference),
-    {"digest", SN__I64, offsetof(sn_result, digest)}, /* all 64 bits of it: SQLite's integers have a sign */
+    {"digest", SN__I64, offsetof(sn_result, digest), false}, /* all 64 bits of it: SQLite's integers have a sign */
     COLUMN(sn_result, fastest_ns),
     COLUMN(sn_result, slowest_ns),
     COLUMN(sn_result, recording),
@@ -240,20 +242,20 @@ static const sn__column timing_columns[] = {
 static const sn__column point_columns[] = {
     COLUMN(sn_sweep_row, point),
     COLUMN(sn_sweep_row, session),
-    COLUMN(sn_sweep_row, net),
-    COLUMN(sn_sweep_row, gpu),
-    COLUMN(sn_sweep_row, image),
-    COLUMN(sn_sweep_row, shared_link),
-    COLUMN(sn_sweep_row, memory_bytes),
-    COLUMN(sn_sweep_row, workspace),
-    COLUMN(sn_sweep_row, external),
-    COLUMN(sn_sweep_row, allocator),
-    COLUMN(sn_sweep_row, optimizer),
-    COLUMN(sn_sweep_row, accumulate),
-    COLUMN(sn_sweep_row, inference),
-    COLUMN(sn_sweep_row, precision),
-    COLUMN(sn_sweep_row, pool_limit_bytes),
-    COLUMN(sn_sweep_row, batch),
+    ASKED(sn_sweep_row, net),
+    ASKED(sn_sweep_row, gpu),
+    ASKED(sn_sweep_row, image),
+    ASKED(sn_sweep_row, shared_link),
+    ASKED(sn_sweep_row, memory_bytes),
+    ASKED(sn_sweep_row, workspace),
+    ASKED(sn_sweep_row, external),
+    ASKED(sn_sweep_row, allocator),
+    ASKED(sn_sweep_row, optimizer),
+    ASKED(sn_sweep_row, accumulate),
+    ASKED(sn_sweep_row, inference),
+    ASKED(sn_sweep_row, precision),
+    ASKED(sn_sweep_row, pool_limit_bytes),
+    ASKED(sn_sweep_row, batch),
     COLUMN(sn_sweep_row, strategy),
     COLUMN(sn_sweep_row, failure),
     COLUMN(sn_sweep_row, fits),
@@ -272,11 +274,6 @@ static const sn__column point_columns[] = {
     COLUMN(sn_sweep_row, stall_ns),
     AMOUNT(sn_sweep_row, images_per_second),
 };
-
-#define TABLE(name, type, columns, counter, ...)                                                                       \
-  { name, {__VA_ARGS__}, counter, sizeof(type), columns, COUNT(columns), NULL, NULL, NULL }
-#define RULED(name, type, columns, counter, rule, obeys, ...)                                                          \
-  { name, {__VA_ARGS__}, counter, sizeof(type), columns, COUNT(columns), rule, obeys, NULL }
 
 static bool is_among(const char *word, const char *const *words) {
   while (*words && strcmp(word, *words) != 0) words++;
@@ -335,31 +332,89 @@ static bool timing_obeys(const void *row) {
   " AND (cores = 0 OR cores BETWEEN 2 AND 256) AND interference <= 100 AND resize_ns <= 1000000000"
 #define TIMING_RULE "workspace_bytes <= 1125899906842624 AND part < 3 AND threads <= 256"
 
-const sn__table sn__devices = TABLE("devices", sn_run, device_columns, NULL, "id");
-const sn__table sn__runs = TABLE("runs", sn_run, run_columns, NULL, "id", "device_id");
-const sn__table sn__results =
-    RULED("results", sn_result, result_columns, "result", RESULT_RULE, result_obeys, "run_id");
-const sn__table sn__route = TABLE("route", sn_step_row, route_columns, "step", "run_id", "graph");
-const sn__table sn__steps =
-    RULED("steps", sn_step_row, step_columns, "step", STEP_RULE, step_obeys, "run_id", "result");
-const sn__table sn__peaks = TABLE("peaks", sn_peak_row, peak_columns, "place", "run_id", "result");
-const sn__table sn__tensors = TABLE("tensors", sn_tensor_row, tensor_columns, "place", "run_id");
-const sn__table sn__failures = TABLE("failures", sn_failure, failure_columns, "place", "run_id");
-const sn__table sn__origins = TABLE("origins", sn_origin, origin_columns, "place", "run_id");
-const sn__table sn__calibrations =
-    RULED("calibrations", sn_calibration, calibration_columns, NULL, CALIBRATION_RULE, calibration_obeys, "id");
-const sn__table sn__timings =
-    RULED("timings", sn_timing, timing_columns, "place", TIMING_RULE, timing_obeys, "calibration_id");
+/* Numbers of runs, steps and the like count from 1. Foreign keys with ON DELETE CASCADE: deleting a run by hand takes
+ * all of it. Rows of steps are by far the most (2N per strategy), so they carry numbers only; the words are in route.
+ */
+#define NOW           "created TEXT NOT NULL DEFAULT (strftime('%Y-%m-%d %H:%M:%S', 'now'))"
+#define FROM_1(name)  name " INTEGER NOT NULL CHECK (" name " > 0)"
+#define OF_RUN        FROM_1("run_id") " REFERENCES runs(id) ON DELETE CASCADE"
+#define OF_RESULT     FROM_1("run_id") ", result INTEGER NOT NULL"
+#define TO_RESULT     ", FOREIGN KEY (run_id, result) REFERENCES results(run_id, result) ON DELETE CASCADE"
+#define ROWS(type, c) .row_bytes = sizeof(type), .columns = c, .n_columns = COUNT(c)
+
+const sn__table sn__devices = {.name = "devices",
+                               .keys = "id INTEGER PRIMARY KEY CHECK (id > 0)",
+                               .constraint = "UNIQUE (name, memory_bytes, memory_nominal)",
+                               .owners = {"id"},
+                               ROWS(sn_run, device_columns)};
+const sn__table sn__runs = {.name = "runs",
+                            .keys = "id INTEGER PRIMARY KEY AUTOINCREMENT CHECK (id > 0), " NOW
+                                    ", device_id INTEGER NOT NULL REFERENCES devices(id)",
+                            .owners = {"id", "device_id"},
+                            ROWS(sn_run, run_columns)};
+const sn__table sn__results = {.name = "results",
+                               .keys = OF_RUN ", " FROM_1("result"),
+                               .constraint = "PRIMARY KEY (run_id, result)",
+                               .owners = {"run_id"},
+                               .counter = "result",
+                               .rule = RESULT_RULE,
+                               .obeys = result_obeys,
+                               ROWS(sn_result, result_columns)};
+const sn__table sn__route = {.name = "route",
+                             .keys = OF_RUN ", graph INTEGER NOT NULL, " FROM_1("step"),
+                             .constraint = "PRIMARY KEY (run_id, graph, step)",
+                             .owners = {"run_id", "graph"},
+                             .counter = "step",
+                             ROWS(sn_step_row, route_columns)};
+const sn__table sn__steps = {.name = "steps",
+                             .keys = OF_RESULT ", " FROM_1("step"),
+                             .constraint = "PRIMARY KEY (run_id, result, step)" TO_RESULT,
+                             .owners = {"run_id", "result"},
+                             .counter = "step",
+                             .rule = STEP_RULE,
+                             .obeys = step_obeys,
+                             ROWS(sn_step_row, step_columns)};
+const sn__table sn__peaks = {.name = "peaks",
+                             .keys = OF_RESULT ", " FROM_1("place"),
+                             .constraint = "PRIMARY KEY (run_id, result, place)" TO_RESULT,
+                             .owners = {"run_id", "result"},
+                             .counter = "place",
+                             ROWS(sn_peak_row, peak_columns)};
+
+#define LIST_OF_RUN .keys = OF_RUN ", " FROM_1("place"), .constraint = "PRIMARY KEY (run_id, place)"
+const sn__table sn__tensors = {
+    .name = "tensors", LIST_OF_RUN, .owners = {"run_id"}, .counter = "place", ROWS(sn_tensor_row, tensor_columns)};
+const sn__table sn__failures = {
+    .name = "failures", LIST_OF_RUN, .owners = {"run_id"}, .counter = "place", ROWS(sn_failure, failure_columns)};
+const sn__table sn__origins = {
+    .name = "origins", LIST_OF_RUN, .owners = {"run_id"}, .counter = "place", ROWS(sn_origin, origin_columns)};
+
+const sn__table sn__calibrations = {.name = "calibrations",
+                                    .keys = "id INTEGER PRIMARY KEY CHECK (id > 0), " NOW,
+                                    .constraint = "UNIQUE (name, backend, hardware, libraries)",
+                                    .owners = {"id"},
+                                    .rule = CALIBRATION_RULE,
+                                    .obeys = calibration_obeys,
+                                    ROWS(sn_calibration, calibration_columns)};
+const sn__table sn__timings = {
+    .name = "timings",
+    .keys = FROM_1("calibration_id") " REFERENCES calibrations(id) ON DELETE CASCADE, " FROM_1("place"),
+    .constraint = "PRIMARY KEY (calibration_id, place)",
+    .owners = {"calibration_id"},
+    .counter = "place",
+    .rule = TIMING_RULE,
+    .obeys = timing_obeys,
+    ROWS(sn_timing, timing_columns)};
 
 /* Points are written in whatever order they are finished, and read in theirs, where some may be missing. */
 const sn__table sn__points = {.name = "points",
+                              .keys = FROM_1("sweep_id") " REFERENCES sweeps(id) ON DELETE CASCADE",
+                              .constraint = "PRIMARY KEY (sweep_id, point)",
                               .owners = {"sweep_id"},
                               .order = "point",
-                              .row_bytes = sizeof(sn_sweep_row),
-                              .columns = point_columns,
-                              .n_columns = COUNT(point_columns),
                               .rule = POINT_RULE,
-                              .obeys = point_obeys};
+                              .obeys = point_obeys,
+                              ROWS(sn_sweep_row, point_columns)};
 
 const sn__table *const sn__every_table[SN__TABLES + 1] = {
     &sn__devices,      &sn__runs,    &sn__results,  &sn__route,   &sn__steps,  &sn__peaks, &sn__tensors,

@@ -1,4 +1,4 @@
-/* The store's contents: what is put comes back, in every member, wholly or not at all; lists, migrations, views. */
+/* The store's contents: what is put comes back, in every member, wholly or not at all; lists, views. */
 #include "db/store_internal.h"
 #include "tests/unit/sample_run.h"
 
@@ -453,138 +453,6 @@ static void views_show_every_row(void **unused) {
   sn_store_close(store);
 }
 
-/* ---- migration ---- */
-
-static const char *const next_version = "ALTER TABLE runs ADD COLUMN note TEXT NOT NULL DEFAULT 'none';";
-static const char *const broken_version = "CREATE TABLE extra(a INTEGER) STRICT; INSERT INTO extra VALUES (1);"
-                                          "INSERT INTO no_such_table VALUES (1);";
-
-typedef struct scratch {
-  char folder[32], file[64];
-} scratch;
-
-static void setup_scratch(scratch *place) {
-  strcpy(place->folder, "/tmp/test_store.XXXXXX");
-  assert_non_null(mkdtemp(place->folder));
-  snprintf(place->file, sizeof place->file, "%s/runs.db", place->folder);
-}
-
-static void remove_scratch(const scratch *place) {
-  assert_int_equal(remove(place->file), 0); /* -wal and -shm are gone with the last close */
-  assert_int_equal(rmdir(place->folder), 0);
-}
-
-static void make_file(const char *path, const sn_run *run) {
-  sn_err err = SN_ERR_INIT;
-  sn_store *store = sn_store_open(path, &err);
-  assert_ok(&err);
-  put(store, run);
-  sn_store_close(store);
-}
-
-/* The current schema with one or two more versions behind it. */
-static sn__schema longer(const char **steps, const char *one, const char *two) {
-  sn__schema now = sn__schema_current();
-  for (int i = 0; i < now.count; i++) steps[i] = now.steps[i];
-  steps[now.count] = one;
-  steps[now.count + 1] = two;
-  return (sn__schema){steps, now.count + (two ? 2 : 1)};
-}
-
-static void older_files_are_migrated(void **unused) {
-  (void)unused;
-  scratch place;
-  setup_scratch(&place);
-  sn_run *run = sample_run(SEED, 9);
-  make_file(place.file, run);
-  const char *steps[64];
-  sn__schema future = longer(steps, next_version, "CREATE VIEW notes AS SELECT id, note FROM runs;");
-  for (int mode = SN__READ; mode <= SN__WRITE; mode++) { /* the first time migrates, the second finds it done */
-    sn_err err = SN_ERR_INIT;
-    sn_store *store = sn__store_open(place.file, (sn__mode)mode, &future, &err);
-    assert_ok(&err);
-    assert_int_equal(number(store, "PRAGMA user_version"), future.count);
-    assert_int_equal(number(store, "SELECT count(*) FROM notes WHERE note = 'none'"), 1);
-    assert_stored(store, 1, run);
-    sn_store_close(store);
-  }
-  sn_err err = SN_ERR_INIT;
-  assert_null(sn_store_open(place.file, &err));
-  assert_status(SN_BAD_INPUT, &err, "newer snsim");
-  err = (sn_err)SN_ERR_INIT;
-  assert_null(sn_store_open_read(place.file, &err));
-  assert_status(SN_BAD_INPUT, &err, "newer snsim");
-  sn_run_free(run);
-  remove_scratch(&place);
-}
-
-/* A row of which only what must be given is. */
-static void insert_row(sn_store *store, const char *table, sn_err *err) {
-  sqlite3_stmt *names = sn__store_prepare(store,
-                                          "SELECT group_concat(name), group_concat(iif(type = 'TEXT', '''x''', '1'))"
-                                          " FROM pragma_table_info(?) WHERE \"notnull\" AND dflt_value IS NULL",
-                                          err);
-  assert_ok(err);
-  sqlite3_bind_text(names, 1, table, -1, SQLITE_STATIC);
-  assert_int_equal(sqlite3_step(names), SQLITE_ROW);
-  char *sql = sqlite3_mprintf("INSERT INTO %s(%s) VALUES (%s)", table, sqlite3_column_text(names, 0),
-                              sqlite3_column_text(names, 1));
-  sqlite3_finalize(names);
-  sn__store_exec(store, sql, err);
-  assert_ok(err);
-  sqlite3_free(sql);
-}
-
-/* Before version 9 there was nothing but first fit. */
-static void older_results_are_first_fit(void **unused) {
-  (void)unused;
-  enum { BEFORE = 8 };
-  scratch place;
-  setup_scratch(&place);
-  sn_err err = SN_ERR_INIT;
-  const char *steps[BEFORE]; /* of its own: in such files only snsim's own tables get checks */
-  memcpy(steps, sn__schema_current().steps, sizeof steps);
-  const sn__schema old = {steps, BEFORE};
-  sn_store *store = sn__store_open(place.file, SN__WRITE, &old, &err);
-  assert_ok(&err);
-  insert_row(store, "devices", &err);
-  insert_row(store, "runs", &err);
-  insert_row(store, "results", &err);
-  sn__store_exec(store, "UPDATE results SET source = 'sim', pool_bytes = 4096000, pool_fragmentation = 0.25", &err);
-  assert_ok(&err);
-  sn_store_close(store);
-  store = sn_store_open(place.file, &err);
-  assert_ok(&err);
-  assert_int_equal(number(store, "SELECT largest_load_bytes FROM results"), 3072000);
-  assert_int_equal(number(store, "SELECT count(*) FROM results WHERE placement = 'first_fit'"
-                                 " AND dialect = 'superneurons' AND step_order = 'route'"),
-                   1);
-  sn_store_close(store);
-  remove_scratch(&place);
-}
-
-static void broken_migrations_change_nothing(void **unused) {
-  (void)unused;
-  scratch place;
-  setup_scratch(&place);
-  sn_run *run = sample_run(SEED, 9);
-  make_file(place.file, run);
-  const char *steps[64];
-  sn__schema future = longer(steps, next_version, broken_version);
-  sn_err err = SN_ERR_INIT;
-  assert_null(sn__store_open(place.file, SN__WRITE, &future, &err));
-  assert_status(SN_BAD_INPUT, &err, "no_such_table");
-  err = (sn_err)SN_ERR_INIT;
-  sn_store *store = sn_store_open(place.file, &err);
-  assert_ok(&err);
-  assert_int_equal(number(store, "PRAGMA user_version"), sn__schema_current().count);
-  assert_int_equal(number(store, "SELECT count(*) FROM sqlite_schema WHERE name = 'extra' OR sql LIKE '%note%'"), 0);
-  assert_stored(store, 1, run);
-  sn_store_close(store);
-  sn_run_free(run);
-  remove_scratch(&place);
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_is_put_comes_back),         cmocka_unit_test(limits_come_back),
@@ -592,8 +460,7 @@ int main(void) {
       cmocka_unit_test(bad_runs_leave_nothing),         cmocka_unit_test(full_disk_leaves_nothing),
       cmocka_unit_test(lists_are_newest_first),         cmocka_unit_test(unknown_runs_are_refused),
       cmocka_unit_test(deleting_a_run_takes_all_of_it), cmocka_unit_test(rows_that_do_not_fit_are_damage),
-      cmocka_unit_test(views_show_every_row),           cmocka_unit_test(older_files_are_migrated),
-      cmocka_unit_test(older_results_are_first_fit),    cmocka_unit_test(broken_migrations_change_nothing),
+      cmocka_unit_test(views_show_every_row),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -90,7 +90,7 @@ static void assert_untouched(const char *path, const char *before, size_t bytes)
   free(after);
 }
 
-static void refuse_sql_file(const char *path, const char *sql) {
+static void refuse_sql_file(const char *path, const char *sql, const char *why) {
   sqlite3 *db;
   size_t bytes;
   remove(path);
@@ -98,18 +98,26 @@ static void refuse_sql_file(const char *path, const char *sql) {
   assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
   sqlite3_close(db);
   char *before = slurp(path, &bytes);
-  refuse_both(path, SN_BAD_INPUT, "another program's SQLite database");
+  refuse_both(path, SN_BAD_INPUT, why);
   assert_untouched(path, before, bytes);
   free(before);
 }
 
 static void other_databases_are_left_alone(void **state) {
+  static const char other[] = "another program's SQLite database";
   scratch *place = *state;
-  refuse_sql_file(place->file, "CREATE TABLE songs(title TEXT); INSERT INTO songs VALUES ('x')");
-  refuse_sql_file(place->file, "CREATE TABLE runs(id INTEGER PRIMARY KEY)");
-  refuse_sql_file(place->file, "PRAGMA application_id = 252006675; CREATE TABLE a(b)");
-  refuse_sql_file(place->file, "PRAGMA user_version = 1; CREATE TABLE a(b)");
-  refuse_sql_file(place->file, "PRAGMA journal_mode = WAL; CREATE TABLE songs(title TEXT)");
+  refuse_sql_file(place->file, "CREATE TABLE songs(title TEXT); INSERT INTO songs VALUES ('x')", other);
+  refuse_sql_file(place->file, "CREATE TABLE runs(id INTEGER PRIMARY KEY)", other);
+  refuse_sql_file(place->file, "PRAGMA application_id = 252006675; CREATE TABLE a(b)", other);
+  refuse_sql_file(place->file, "PRAGMA user_version = 1; CREATE TABLE a(b)", other);
+  refuse_sql_file(place->file, "PRAGMA journal_mode = WAL; CREATE TABLE songs(title TEXT)", other);
+}
+
+/* Files of before the first release had other tables, and an application_id of their own. */
+static void older_files_are_left_alone(void **state) {
+  scratch *place = *state;
+  refuse_sql_file(place->file, "PRAGMA application_id = 1936618349; PRAGMA user_version = 26; CREATE TABLE runs(id)",
+                  "before the first release, with other tables (schema 26); the program of commit b2191de reads it");
 }
 
 static void files_that_are_no_database(void **state) {
@@ -269,8 +277,8 @@ static void *short_realloc(void *old, int bytes) {
   return allocations_left-- > 0 ? real_memory.xRealloc(old, bytes) : NULL;
 }
 
-/* The N-th request of SQLite for memory fails, and all after it. Opening takes thousands of requests, most of them for
- * one column more of the schema: every N of the first, then for N that are 2 % apart. */
+/* The N-th request of SQLite for memory fails, and all after it. For opening: every N of the
+ * first, then for N that are 2 % apart. */
 static int64_t open_without_memory(void) {
   int64_t refused = 0;
   bool ran_out = true;
@@ -338,6 +346,7 @@ int main(void) {
       TEST(default_path_and_its_folders),
       TEST(default_folder_that_cannot_be_made),
       TEST(other_databases_are_left_alone),
+      TEST(older_files_are_left_alone),
       TEST(files_that_are_no_database),
       TEST(an_empty_file_becomes_a_store),
       TEST(damaged_pages_are_noticed),

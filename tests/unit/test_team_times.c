@@ -243,83 +243,6 @@ static void the_store_gives_them_back(void **state) {
   close_world(&w);
 }
 
-typedef struct older {
-  char folder[32], file[64];
-  sn_store *store;
-} older;
-
-/* A file of an older schema in which this was stored, as this program reads it. */
-static older open_older(int version, const char *stored) {
-  sn_err err = SN_ERR_INIT;
-  const char *steps[32];
-  older o = {.folder = "/tmp/test_teams.XXXXXX"}; /* mkdtemp's template */
-  assert_non_null(mkdtemp(o.folder));
-  snprintf(o.file, sizeof o.file, "%s/old.db", o.folder);
-  assert_true(version < 32);
-  memcpy(steps, sn__schema_current().steps, (size_t)version * sizeof *steps);
-  const sn__schema old = {steps, version};
-  o.store = sn__store_open(o.file, SN__WRITE, &old, &err);
-  must(&err);
-  sn__store_exec(o.store, stored, &err);
-  must(&err);
-  sn_store_close(o.store);
-  o.store = sn_store_open(o.file, &err);
-  must(&err);
-  return o;
-}
-
-static void close_older(const older *o) {
-  sn_store_close(o->store);
-  assert_int_equal(remove(o->file), 0);
-  assert_int_equal(rmdir(o->folder), 0);
-}
-
-/* Before teams were measured timings were of whole steps. */
-static void older_files_have_no_teams(void **state) {
-  (void)state;
-  sn_err err = SN_ERR_INIT;
-  older o = open_older(
-      15, "INSERT INTO calibrations VALUES (1, 'mine', 'cpu', 'h', 'l', '2026-11-20 09:31:07', 1073741824, 0, 1e12,"
-          " 1e11, 10, 1e9, 10, 0, 1e9, 1e9, 1e9, 10, 10);"
-          "INSERT INTO timings VALUES (1, 1, 'ACT 1x1x1x1 to 1x1x1', 2, 0, 3, 7, 0, 1000, 500, 3)");
-  sn_calibration *got = sn_store_calibration(o.store, "mine", NULL, NULL, &err);
-  must(&err);
-  assert_int_equal(got->n_timings, 1);
-  assert_int_equal(got->timings[0].threads, 0);
-  assert_int_equal(got->timings[0].part, 0);
-  assert_int_equal(got->cores.count, 0);
-  sn_calibration_free(got);
-  int64_t rows = 0;
-  sn__store_number(o.store, "SELECT count(*) FROM measured_times WHERE part = 'whole' AND threads = 0", &rows, &err);
-  assert_int_equal(rows, 1);
-  close_older(&o);
-}
-
-/* Before mixes were measured nobody knew what another team takes: nothing, as then. Damage is refused. */
-static void older_teams_change_for_nothing(void **state) {
-  (void)state;
-  sn_err err = SN_ERR_INIT;
-  older o = open_older(
-      19,
-      "INSERT INTO calibrations (id, name, backend, hardware, libraries, created, memory_bytes, context_bytes, flops,"
-      " memory_bandwidth, launch_ns, link_bandwidth, link_latency_ns, shared_link, out_bandwidth, in_bandwidth,"
-      " together_bandwidth, out_latency_ns, in_latency_ns, cores, interference)"
-      " VALUES (1, 'mine', 'cpu', 'h', 'l', '2026-11-22 09:31:07', 1073741824, 0, 1e12, 1e11, 10, 1e9, 10, 0, 1e9, 1e9,"
-      " 1e9, 10, 10, 2, 0.5);"
-      "INSERT INTO timings (calibration_id, place, shape, op, pass, kernel, algo, workspace_bytes, ns, formula_ns,"
-      " samples, part, threads) VALUES (1, 1, 'ACT 1x1x1x1 to 1x1x1', 2, 0, 3, 7, 0, 1000, 500, 3, 0, 2)");
-  sn_calibration *got = sn_store_calibration(o.store, "mine", NULL, NULL, &err);
-  must(&err);
-  assert_int_equal(got->timings[0].threads, 2);
-  assert_true(got->cores.count == 2 && got->cores.neighbour == 0.5 && got->cores.resize_ns == 0);
-  sn_calibration_free(got);
-  sn__store_exec(o.store, "UPDATE calibrations SET resize_ns = 1000000001.0", &err);
-  must(&err);
-  assert_null(sn_store_calibration(o.store, "mine", NULL, NULL, &err));
-  assert_int_equal(err.code, SN_BAD_INPUT);
-  close_older(&o);
-}
-
 /* What no snsim wrote: planning goes on with what can be used of it, by the law where nothing can. */
 static void hostile_timings_are_planned_with(void **state) {
   (void)state;
@@ -551,8 +474,6 @@ int main(void) {
       cmocka_unit_test(plans_take_the_measured_times),
       cmocka_unit_test(whole_steps_have_times_of_their_own),
       cmocka_unit_test(the_store_gives_them_back),
-      cmocka_unit_test(older_files_have_no_teams),
-      cmocka_unit_test(older_teams_change_for_nothing),
       cmocka_unit_test(hostile_timings_are_planned_with),
       cmocka_unit_test(interference_explains_what_was_seen),
       cmocka_unit_test(mixes_have_every_operation_with_every_count),
