@@ -341,18 +341,12 @@ int main(void) {
   short_memory.xRealloc = short_realloc;
   sqlite3_config(SQLITE_CONFIG_MALLOC, &short_memory);
   const struct CMUnitTest tests[] = {
-      TEST(paths_that_cannot_be_used),
-      TEST(a_name_that_looks_like_a_uri_is_a_file),
-      TEST(default_path_and_its_folders),
-      TEST(default_folder_that_cannot_be_made),
-      TEST(other_databases_are_left_alone),
-      TEST(older_files_are_left_alone),
-      TEST(files_that_are_no_database),
-      TEST(an_empty_file_becomes_a_store),
-      TEST(damaged_pages_are_noticed),
-      TEST(killed_writers_lose_no_finished_run),
-      TEST(many_programs_may_begin_at_once),
-      cmocka_unit_test(memory_that_runs_out_leaves_nothing),
+      TEST(paths_that_cannot_be_used),       TEST(a_name_that_looks_like_a_uri_is_a_file),
+      TEST(default_path_and_its_folders),    TEST(default_folder_that_cannot_be_made),
+      TEST(other_databases_are_left_alone),  TEST(older_files_are_left_alone),
+      TEST(files_that_are_no_database),      TEST(an_empty_file_becomes_a_store),
+      TEST(damaged_pages_are_noticed),       TEST(killed_writers_lose_no_finished_run),
+      TEST(many_programs_may_begin_at_once), cmocka_unit_test(memory_that_runs_out_leaves_nothing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
