@@ -188,14 +188,11 @@ static sn_status get_head(sn_store *store, int64_t id, sn_sweep *sweep, sn_err *
   return err->code;
 }
 
-/* What all points share is kept once. */
-static sn_status finish_rows(sn_store *store, const sn_sweep_line *head, sn_sweep_row *rows, uint32_t count,
-                             sn_err *err) {
-  for (uint32_t i = 0; i < count; i++) {
+static sn_status check_rows(sn_store *store, const sn_sweep_line *head, const sn_sweep_row *rows, uint32_t count,
+                            sn_err *err) {
+  for (uint32_t i = 0; i < count; i++)
     if (rows[i].point < 1 || rows[i].point > head->n_points)
       return sn__store_damaged(store, "a sweep has points beyond its grid", err);
-    rows[i].freeze = head->freeze;
-  }
   return SN_OK;
 }
 
@@ -212,7 +209,7 @@ static sn_sweep *get_all(sn_store *store, int64_t id, bool want_rows, sn_arena *
     return NULL;
   sweep->rows = rows;
   assert(rows || sweep->n_rows == 0);
-  return finish_rows(store, &sweep->head, rows, sweep->n_rows, err) == SN_OK ? sweep : NULL;
+  return check_rows(store, &sweep->head, rows, sweep->n_rows, err) == SN_OK ? sweep : NULL;
 }
 
 static sn_sweep *get(sn_store *store, int64_t id, bool want_rows, sn_err *err) {

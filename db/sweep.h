@@ -23,16 +23,9 @@ typedef struct sn_sweep_row {
   uint32_t point;   /* from 1, in the order of the grid */
   uint32_t session; /* which start of the sweep computed it, from 1; set by sn_sweep_put() */
   const char *net, *gpu;
-  uint32_t image;        /* height and width of the images; 0: the network's own */
-  bool shared_link;      /* copies of both directions share the link's bandwidth */
-  uint64_t memory_bytes; /* usable on the device */
-  const char *workspace, *external, *allocator;
-  const char *optimizer;
-  uint32_t accumulate; /* batches an update */
-  bool inference;      /* the network is run, not trained */
-  const char *precision;
-  const char *freeze;        /* layers that are not trained at any point of the sweep, "": none; kept in its grid */
-  uint64_t pool_limit_bytes; /* 0: all that the device has left */
+  uint32_t image;           /* height and width of the images; 0: the network's own */
+  uint64_t memory_bytes;    /* usable on the device */
+  sn_conditions conditions; /* `freeze` is the same at all points, and kept in the grid */
   uint32_t batch;
   const char *strategy;
   const char *failure; /* why it could not be computed; "" where it was. All that follows is 0 then. */

@@ -31,6 +31,9 @@
   { #member, SN__SHARE, offsetof(type, member), false }
 #define ASKED(type, member)                                                                                            \
   { #member, KIND(((type *)0)->member), offsetof(type, member), true }
+#define OF_RUN_CONDITIONS(type, name, usual, told, over, title) NAMED(#name, sn_run, conditions.name),
+#define OF_POINT_CONDITIONS(type, name, usual, told, over, title)                                                      \
+  {#name, KIND(((sn_sweep_row *)0)->conditions.name), offsetof(sn_sweep_row, conditions.name), true},
 #define COUNT(columns) (unsigned)(sizeof(columns) / sizeof(columns)[0])
 
 static const sn__column device_columns[] = {
@@ -47,18 +50,8 @@ static const sn__column run_columns[] = {
     COLUMN(sn_run, image_height),
     COLUMN(sn_run, image_width),
     COLUMN(sn_run, image_depth),
-    COLUMN(sn_run, pool_limit_bytes),
     COLUMN(sn_run, host_memory_bytes),
-    COLUMN(sn_run, workspace),
-    COLUMN(sn_run, external),
-    COLUMN(sn_run, allocator),
-    COLUMN(sn_run, optimizer),
-    COLUMN(sn_run, accumulate),
-    COLUMN(sn_run, inference),
-    COLUMN(sn_run, precision),
-    COLUMN(sn_run, freeze),
-    COLUMN(sn_run, shared_link),
-    COLUMN(sn_run, costs),
+    SN_CONDITIONS(OF_RUN_CONDITIONS) COLUMN(sn_run, costs),
     COLUMN(sn_run, device),
     COLUMN(sn_run, data),
     COLUMN(sn_run, iterations),
@@ -245,17 +238,8 @@ static const sn__column point_columns[] = {
     ASKED(sn_sweep_row, net),
     ASKED(sn_sweep_row, gpu),
     ASKED(sn_sweep_row, image),
-    ASKED(sn_sweep_row, shared_link),
     ASKED(sn_sweep_row, memory_bytes),
-    ASKED(sn_sweep_row, workspace),
-    ASKED(sn_sweep_row, external),
-    ASKED(sn_sweep_row, allocator),
-    ASKED(sn_sweep_row, optimizer),
-    ASKED(sn_sweep_row, accumulate),
-    ASKED(sn_sweep_row, inference),
-    ASKED(sn_sweep_row, precision),
-    ASKED(sn_sweep_row, pool_limit_bytes),
-    ASKED(sn_sweep_row, batch),
+    SN_CONDITIONS(OF_POINT_CONDITIONS) ASKED(sn_sweep_row, batch),
     COLUMN(sn_sweep_row, strategy),
     COLUMN(sn_sweep_row, failure),
     COLUMN(sn_sweep_row, fits),

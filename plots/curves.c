@@ -82,7 +82,9 @@ static uint64_t beside_tensors(const sn_result *r) {
 static uint64_t room_for_tensors(const sn_run *run, const sn_result *result) {
   uint64_t kept = beside_tensors(result);
   uint64_t left = kept < run->memory_bytes ? run->memory_bytes - kept : 0;
-  return run->pool_limit_bytes != 0 && run->pool_limit_bytes < left ? run->pool_limit_bytes : left;
+  return run->conditions.pool_limit_bytes != 0 && run->conditions.pool_limit_bytes < left
+             ? run->conditions.pool_limit_bytes
+             : left;
 }
 
 /* The least room of each runtime's curves, for which the one that leaves least stands. */
@@ -258,8 +260,8 @@ static void put_run(FILE *out, const frame *f, const sn_run *run) {
     net = net || strcmp(other->net, run->net) != 0;
     batch = batch || other->batch != run->batch;
     gpu = gpu || strcmp(other->gpu, run->gpu) != 0;
-    precision = precision || strcmp(other->precision, run->precision) != 0;
-    freeze = freeze || strcmp(other->freeze, run->freeze) != 0;
+    precision = precision || strcmp(other->conditions.precision, run->conditions.precision) != 0;
+    freeze = freeze || strcmp(other->conditions.freeze, run->conditions.freeze) != 0;
   }
   if (net) sn__put_text(out, run->net, 24);
   if (batch) fprintf(out, "%sbatch %" PRIu32, net ? ", " : "", run->batch);
@@ -267,10 +269,10 @@ static void put_run(FILE *out, const frame *f, const sn_run *run) {
     fputs(net || batch ? ", " : "", out);
     sn__put_text(out, run->gpu, 16);
   }
-  if (precision) fprintf(out, "%s%s", net || batch || gpu ? ", " : "", run->precision);
+  if (precision) fprintf(out, "%s%s", net || batch || gpu ? ", " : "", run->conditions.precision);
   if (freeze) fputs(net || batch || gpu || precision ? ", " : "", out);
-  if (freeze && *run->freeze) fputs("frozen: ", out);
-  if (freeze) sn__put_text(out, *run->freeze ? run->freeze : "all trained", 24);
+  if (freeze && *run->conditions.freeze) fputs("frozen: ", out);
+  if (freeze) sn__put_text(out, *run->conditions.freeze ? run->conditions.freeze : "all trained", 24);
   if (!net && !batch && !gpu && !precision && !freeze) fprintf(out, "run %" PRId64, run->id);
   fputs(": ", out);
 }

@@ -27,13 +27,13 @@ static int64_t memory_of(const sn_sweep_row *row) {
   return (int64_t)row->memory_bytes;
 }
 static int64_t accumulate_of(const sn_sweep_row *row) {
-  return row->accumulate;
+  return row->conditions.accumulate;
 }
 static int64_t shared_of(const sn_sweep_row *row) {
-  return row->shared_link;
+  return row->conditions.shared_link;
 }
 static int64_t limit_of(const sn_sweep_row *row) {
-  return (int64_t)row->pool_limit_bytes;
+  return (int64_t)row->conditions.pool_limit_bytes;
 }
 static int64_t fits_of(const sn_sweep_row *row) {
   return row->fits;

@@ -34,7 +34,7 @@ const sn__part sn__parts[SN__PARTS] = {
 };
 
 const char *sn__part_name(unsigned part, const sn_run *run) {
-  bool other = part == SN__PART_OPTIMIZER && strcmp(run->optimizer, "momentum") != 0;
+  bool other = part == SN__PART_OPTIMIZER && strcmp(run->conditions.optimizer, "momentum") != 0;
   return other ? "optimizer state" : sn__parts[part].name;
 }
 

@@ -13,21 +13,22 @@ sn__unit sn__unit_for(uint64_t most) {
 
 void sn__put_subject(FILE *out, const sn__chart *chart, void (*put)(FILE *out, const char *text, size_t most)) {
   const sn_run *first = chart->curves[0].run;
-  bool net = true, batch = true, gpu = true, precision = strcmp(first->precision, "fp32") != 0, freeze = *first->freeze;
+  bool net = true, batch = true, gpu = true, precision = strcmp(first->conditions.precision, "fp32") != 0,
+       freeze = *first->conditions.freeze;
   for (unsigned i = 1; i < chart->n_curves; i++) {
     const sn_run *run = chart->curves[i].run;
     net = net && strcmp(run->net, first->net) == 0;
     batch = batch && run->batch == first->batch;
     gpu = gpu && strcmp(run->gpu, first->gpu) == 0;
-    precision = precision && strcmp(run->precision, first->precision) == 0;
-    freeze = freeze && strcmp(run->freeze, first->freeze) == 0;
+    precision = precision && strcmp(run->conditions.precision, first->conditions.precision) == 0;
+    freeze = freeze && strcmp(run->conditions.freeze, first->conditions.freeze) == 0;
   }
   put(out, net ? first->net : "several networks", 48);
   if (batch) fprintf(out, ", batch %" PRIu32, first->batch);
-  if (precision) fprintf(out, ", %s", first->precision);
+  if (precision) fprintf(out, ", %s", first->conditions.precision);
   if (freeze) {
     fputs(", frozen: ", out);
-    put(out, first->freeze, 32);
+    put(out, first->conditions.freeze, 32);
   }
   if (gpu) {
     fputs(", on ", out);

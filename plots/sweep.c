@@ -25,19 +25,19 @@ static const char *gpu_of(const sn_sweep_row *row) {
   return row->gpu;
 }
 static const char *workspace_of(const sn_sweep_row *row) {
-  return row->workspace;
+  return row->conditions.workspace;
 }
 static const char *external_of(const sn_sweep_row *row) {
-  return row->external;
+  return row->conditions.external;
 }
 static const char *allocator_of(const sn_sweep_row *row) {
-  return row->allocator;
+  return row->conditions.allocator;
 }
 static const char *optimizer_of(const sn_sweep_row *row) {
-  return row->optimizer;
+  return row->conditions.optimizer;
 }
 static const char *precision_of(const sn_sweep_row *row) {
-  return row->precision;
+  return row->conditions.precision;
 }
 static const char *strategy_of(const sn_sweep_row *row) {
   return row->strategy;
@@ -108,7 +108,7 @@ static uint64_t batch_of(const sn_sweep_row *row) {
   return row->batch;
 }
 static uint64_t pool_of(const sn_sweep_row *row) {
-  return row->pool_limit_bytes;
+  return row->conditions.pool_limit_bytes;
 }
 static uint64_t memory_of(const sn_sweep_row *row) {
   return row->memory_bytes;
@@ -117,10 +117,10 @@ static uint64_t image_of(const sn_sweep_row *row) {
   return row->image;
 }
 static uint64_t accumulate_of(const sn_sweep_row *row) {
-  return row->accumulate;
+  return row->conditions.accumulate;
 }
 static uint64_t link_of(const sn_sweep_row *row) {
-  return row->shared_link;
+  return row->conditions.shared_link;
 }
 
 static const char *const x_names[SN_PLOT_XS] = {[SN_PLOT_X_BATCH] = "batch",
@@ -303,7 +303,7 @@ static sn_status choose_accumulate(choice *c, uint32_t wanted, sn_err *err) {
                    "sweep %" PRId64 " has no points of %" PRIu32 " batches an update; snsim show "
                    "sweep:%" PRId64 " shows which it has",
                    c->sweep->head.id, wanted, c->sweep->head.id);
-  keep_number(c, accumulate_of, c->rows[0]->accumulate);
+  keep_number(c, accumulate_of, c->rows[0]->conditions.accumulate);
   return SN_OK;
 }
 
@@ -317,7 +317,8 @@ static sn_status choose_rows(const sn_sweep_plot *plot, choice *c, sn__sweep_cha
   chart->of_optimizers = !is_one(c, &sn__axes[SN__AXIS_OPTIMIZER]);
   chart->of_precisions = !is_one(c, &sn__axes[SN__AXIS_PRECISION]);
   for (uint32_t i = 1; i < c->n_rows; i++)
-    chart->of_accumulates = chart->of_accumulates || c->rows[i]->accumulate != c->rows[0]->accumulate;
+    chart->of_accumulates =
+        chart->of_accumulates || c->rows[i]->conditions.accumulate != c->rows[0]->conditions.accumulate;
   for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
     if (choose_axis(c, &sn__axes[named[i]], wanted[i], err) != SN_OK) return err->code;
   keep_number(c, link_of, plot->shared_link);

@@ -40,7 +40,7 @@ static uint64_t need_of(const frame *f, const sn_sweep_row *row) {
 
 /* 0: none. */
 static uint64_t limit_of(const frame *f, const sn_sweep_row *row) {
-  return f->of_pool ? row->pool_limit_bytes : row->memory_bytes;
+  return f->of_pool ? row->conditions.pool_limit_bytes : row->memory_bytes;
 }
 
 static void measure_row(frame *f, const sn_sweep_row *row) {
@@ -80,7 +80,7 @@ static void measure_x(frame *f) {
 
 static frame measure(const sn__sweep_chart *chart) {
   frame f = {.chart = chart, .x_unit = is_size(chart->x) ? 1073741824.0 : 1};
-  for (uint32_t i = 0; i < chart->n_rows; i++) f.of_pool = f.of_pool || chart->rows[i]->pool_limit_bytes > 0;
+  for (uint32_t i = 0; i < chart->n_rows; i++) f.of_pool = f.of_pool || chart->rows[i]->conditions.pool_limit_bytes > 0;
   for (uint32_t i = 0; i < chart->n_rows; i++)
     if (sn__sweep_is_drawn(chart, chart->rows[i])) measure_row(&f, chart->rows[i]);
   f.varies = f.limit_bytes != f.least_bytes || (f.of_pool && f.has_other);
@@ -96,17 +96,19 @@ static frame measure(const sn__sweep_chart *chart) {
 
 void sn__sweep_put_iteration(FILE *out, const sn__sweep_chart *chart) {
   const sn_sweep_row *row = chart->rows[0];
-  bool plain = strcmp(row->optimizer, "momentum") == 0;
-  if (row->inference)
+  bool plain = strcmp(row->conditions.optimizer, "momentum") == 0;
+  if (row->conditions.inference)
     fputs(", run and not trained", out);
   else if (chart->of_optimizers || !plain)
-    fprintf(out, ", %s", row->optimizer);
-  if (chart->of_accumulates || row->accumulate > 1)
-    fprintf(out, ", %" PRIu32 " batch%s an update", row->accumulate, row->accumulate == 1 ? "" : "es");
-  if (chart->of_precisions || strcmp(row->precision, "fp32") != 0) fprintf(out, ", %s", row->precision);
-  if (!*row->freeze) return;
+    fprintf(out, ", %s", row->conditions.optimizer);
+  if (chart->of_accumulates || row->conditions.accumulate > 1)
+    fprintf(out, ", %" PRIu32 " batch%s an update", row->conditions.accumulate,
+            row->conditions.accumulate == 1 ? "" : "es");
+  if (chart->of_precisions || strcmp(row->conditions.precision, "fp32") != 0)
+    fprintf(out, ", %s", row->conditions.precision);
+  if (!*row->conditions.freeze) return;
   fputs(", frozen: ", out);
-  sn__put_text(out, row->freeze, 48);
+  sn__put_text(out, row->conditions.freeze, 48);
 }
 
 /* What every picture has, unless it is said otherwise, is told only where there is room for it. */
@@ -116,13 +118,13 @@ static void put_setting(FILE *out, const char *what, const char *value, const ch
 
 static void put_settings(FILE *out, const sn__sweep_chart *chart) {
   const sn_sweep_row *row = chart->rows[0];
-  bool plain = strcmp(row->optimizer, "momentum") == 0 && row->accumulate == 1 && !row->inference &&
-               strcmp(row->precision, "fp32") == 0 && !*row->freeze;
+  bool plain = strcmp(row->conditions.optimizer, "momentum") == 0 && row->conditions.accumulate == 1 &&
+               !row->conditions.inference && strcmp(row->conditions.precision, "fp32") == 0 && !*row->conditions.freeze;
   bool roomy = plain && !chart->of_precisions && !chart->of_optimizers && !chart->of_accumulates;
-  put_setting(out, "workspace", row->workspace, "dynamic", roomy);
-  put_setting(out, "external memory", row->external, "host", roomy || row->shared_link);
-  if (row->shared_link) fputs(" over a shared link", out);
-  put_setting(out, "allocator", row->allocator, "pool", roomy);
+  put_setting(out, "workspace", row->conditions.workspace, "dynamic", roomy);
+  put_setting(out, "external memory", row->conditions.external, "host", roomy || row->conditions.shared_link);
+  if (row->conditions.shared_link) fputs(" over a shared link", out);
+  put_setting(out, "allocator", row->conditions.allocator, "pool", roomy);
   sn__sweep_put_iteration(out, chart);
 }
 
@@ -139,8 +141,8 @@ static void put_title(FILE *out, const frame *f) {
     fprintf(out, sn__sweep_is_of_sequences(f->chart) ? ", sequences of %" PRIu32 " tokens" : ", image %" PRIu32,
             row->image);
   put_settings(out, f->chart);
-  if (x != SN_PLOT_X_POOL && row->pool_limit_bytes)
-    fprintf(out, ", pool %.2f GiB", (double)row->pool_limit_bytes / 1073741824.0);
+  if (x != SN_PLOT_X_POOL && row->conditions.pool_limit_bytes)
+    fprintf(out, ", pool %.2f GiB", (double)row->conditions.pool_limit_bytes / 1073741824.0);
   fprintf(out, "'%s\n", f->chart->form == SN__FORM_TEXT ? " layout 2,1" : "");
 }
 

@@ -269,7 +269,7 @@ static void print_worst(const char *what, const worst *w, FILE *out) {
 
 /* Steps that take at least a hundredth of their batch: what is shorter is at the mercy of the clock. */
 static void note_steps(worst *bytes, worst *time, const sn_run *run, const sn_result *p, const sn_result *m) {
-  int64_t least_ns = m->iteration_ns / (100 * (int64_t)run->accumulate);
+  int64_t least_ns = m->iteration_ns / (100 * (int64_t)run->conditions.accumulate);
   for (uint32_t i = 0; p->steps && m->steps && i < m->n_steps && i < p->n_steps; i++) {
     const sn_step_row *a = &p->steps[i], *b = &m->steps[i];
     note(bytes, error_of((double)a->tensor_bytes, (double)b->tensor_bytes), m->strategy);
@@ -437,12 +437,14 @@ static sn_status print_run(const sn_run *run, bool steps, const sn_out *out, sn_
   sn_measured_pair pair;
   bool drawn = strcmp(run->data, "synthetic") == 0;
   sn_table_print_clean(out->stream, run->net);
-  if (*run->freeze) sn_table_printf(out->stream, ", frozen: %s", run->freeze);
+  if (*run->conditions.freeze) sn_table_printf(out->stream, ", frozen: %s", run->conditions.freeze);
   fprintf(out->stream, ", batch %" PRIu32 ", ", run->batch);
-  if (run->accumulate > 1) fprintf(out->stream, "%" PRIu32 " such batches an update, ", run->accumulate);
+  if (run->conditions.accumulate > 1)
+    fprintf(out->stream, "%" PRIu32 " such batches an update, ", run->conditions.accumulate);
   fprintf(out->stream, "%" PRIu64 " iterations, ", run->iterations);
-  if (strcmp(run->optimizer, "momentum") != 0) sn_table_printf(out->stream, "optimizer %s, ", run->optimizer);
-  if (strcmp(run->external, "disk") == 0) fputs("external memory disk, ", out->stream);
+  if (strcmp(run->conditions.optimizer, "momentum") != 0)
+    sn_table_printf(out->stream, "optimizer %s, ", run->conditions.optimizer);
+  if (strcmp(run->conditions.external, "disk") == 0) fputs("external memory disk, ", out->stream);
   sn_table_print_clean(out->stream, run->data);
   fprintf(out->stream, "%s, on %s\n\n", drawn ? " data" : "", run->device);
   if (has_predictions(run)) {

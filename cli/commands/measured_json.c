@@ -93,10 +93,10 @@ sn_status sn_measured_json(const sn_run *run, bool steps, FILE *out, sn_err *err
   sn_json_put_text(&head, "backend", any ? pair.measured->source : "");
   sn_json_put_text(&head, "device", run->device);
   sn_json_put_count(&head, "memory_bytes", run->memory_bytes);
-  sn_json_put_text(&head, "optimizer", run->optimizer);
-  sn_json_put_count(&head, "accumulate", run->accumulate);
-  if (*run->freeze) sn_json_put_text(&head, "freeze", run->freeze);
-  if (strcmp(run->external, "disk") == 0) sn_json_put_text(&head, "external", run->external);
+  sn_json_put_text(&head, "optimizer", run->conditions.optimizer);
+  sn_json_put_count(&head, "accumulate", run->conditions.accumulate);
+  if (*run->conditions.freeze) sn_json_put_text(&head, "freeze", run->conditions.freeze);
+  if (strcmp(run->conditions.external, "disk") == 0) sn_json_put_text(&head, "external", run->conditions.external);
   sn_json_put_text(&head, "data", run->data);
   sn_json_put_text(&head, "costs", run->costs);
   sn_json_put_count(&head, "iterations", run->iterations);

@@ -13,7 +13,8 @@
            : SN_FIELD_U64, int64_t : SN_FIELD_I64, double : SN_FIELD_REAL)
 #define NAMED(name, type, member)                                                                                      \
   { name, KIND(((type *)0)->member), offsetof(type, member) }
-#define FIELD(type, member) NAMED(#member, type, member)
+#define FIELD(type, member)                             NAMED(#member, type, member)
+#define CONDITION(type, name, usual, told, over, title) NAMED(#name, sn_run, conditions.name),
 #define FIELDS(array)                                                                                                  \
   { array, sizeof(array) / sizeof(array)[0] }
 
@@ -27,17 +28,7 @@ static const sn_field run_fields[] = {
     FIELD(sn_run, memory_bytes),
     FIELD(sn_run, memory_nominal),
     FIELD(sn_run, host_memory_bytes),
-    FIELD(sn_run, pool_limit_bytes),
-    FIELD(sn_run, workspace),
-    FIELD(sn_run, external),
-    FIELD(sn_run, allocator),
-    FIELD(sn_run, optimizer),
-    FIELD(sn_run, accumulate),
-    FIELD(sn_run, inference),
-    FIELD(sn_run, precision),
-    FIELD(sn_run, freeze),
-    FIELD(sn_run, shared_link),
-    FIELD(sn_run, costs),
+    SN_CONDITIONS(CONDITION) FIELD(sn_run, costs),
     FIELD(sn_run, device),
     FIELD(sn_run, data),
     NAMED("iterations_asked", sn_run, iterations),

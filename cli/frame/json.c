@@ -260,6 +260,33 @@ sn_status sn_json_write_result(const sn_result *r, bool steps, bool explain, con
   return SN_OK;
 }
 
+void sn_json_put_condition(sn_json_object *o, const sn_condition *condition, const sn_conditions *conditions) {
+  const void *value = sn_condition_of(condition, conditions);
+  switch (condition->kind) {
+  case SN_CONDITION_WORD:
+    sn_json_put_text(o, condition->name, *(const char *const *)value);
+    break;
+  case SN_CONDITION_FLAG:
+    sn_json_put_bool(o, condition->name, *(const bool *)value);
+    break;
+  case SN_CONDITION_COUNT:
+    sn_json_put_count(o, condition->name, *(const uint32_t *)value);
+    break;
+  case SN_CONDITION_BYTES:
+    sn_json_put_count(o, condition->name, *(const uint64_t *)value);
+    break;
+  }
+}
+
+/* A disk's bandwidth stands behind what names it. */
+static void put_conditions(sn_json_object *o, const sn_run *run) {
+  for (const sn_condition *c = sn_condition_table; c < sn_condition_table + SN_CONDITION_ROWS; c++) {
+    if (c->told || !sn_condition_is_usual(c, &run->conditions)) sn_json_put_condition(o, c, &run->conditions);
+    if (strcmp(c->name, "external") == 0 && run->disk_bandwidth > 0)
+      sn_json_put_real(o, "disk_bandwidth", run->disk_bandwidth);
+  }
+}
+
 void sn_json_put_run(sn_json_object *o, const sn_run *run) {
   sn_json_put_text(o, "net", run->net);
   if (*run->net_name) sn_json_put_text(o, "net_name", run->net_name);
@@ -276,17 +303,7 @@ void sn_json_put_run(sn_json_object *o, const sn_run *run) {
   sn_json_put_count(o, "memory_bytes", run->memory_bytes);
   sn_json_put_bool(o, "memory_nominal", run->memory_nominal);
   sn_json_put_count(o, "host_memory_bytes", run->host_memory_bytes);
-  sn_json_put_count(o, "pool_limit_bytes", run->pool_limit_bytes);
-  sn_json_put_text(o, "workspace", run->workspace);
-  sn_json_put_text(o, "external", run->external);
-  if (run->disk_bandwidth > 0) sn_json_put_real(o, "disk_bandwidth", run->disk_bandwidth);
-  sn_json_put_text(o, "allocator", run->allocator);
-  sn_json_put_text(o, "optimizer", run->optimizer);
-  sn_json_put_count(o, "accumulate", run->accumulate);
-  sn_json_put_bool(o, "inference", run->inference);
-  if (strcmp(run->precision, "fp32") != 0) sn_json_put_text(o, "precision", run->precision);
-  if (*run->freeze) sn_json_put_text(o, "freeze", run->freeze);
-  sn_json_put_bool(o, "shared_link", run->shared_link);
+  put_conditions(o, run);
   sn_json_put_text(o, "costs", run->costs);
   sn_json_put_text(o, "version", run->version);
 }

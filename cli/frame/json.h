@@ -43,6 +43,8 @@ void sn_json_put_bool(sn_json_object *object, const char *key, bool value);
 void sn_json_put_plan(sn_json_object *object, sn_strategy strategy, const sn_result *result);
 /* What `--json` says of a run besides its results. */
 void sn_json_put_run(sn_json_object *object, const sn_run *run);
+/* A condition under its name. */
+void sn_json_put_condition(sn_json_object *object, const sn_condition *condition, const sn_conditions *conditions);
 /* Writes `before`, the object and `after`, and frees the object. `open` leaves out the closing brace. */
 sn_status sn_json_end(sn_json_object *object, const char *before, bool open, const char *after, FILE *out, sn_err *err);
 

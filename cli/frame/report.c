@@ -47,8 +47,9 @@ static void print_size(FILE *out, const char *name, uint64_t bytes) {
 static const char *state_name(const sn_run *run) {
   sn_optimizer optimizer;
   sn_err unknown = SN_ERR_INIT;
-  return sn_optimizer_parse(run->optimizer, &optimizer, &unknown) == SN_OK ? sn_optimizer_state_name(optimizer)
-                                                                           : "optimizer state";
+  return sn_optimizer_parse(run->conditions.optimizer, &optimizer, &unknown) == SN_OK
+             ? sn_optimizer_state_name(optimizer)
+             : "optimizer state";
 }
 
 void sn_report_seen(const sn_device *d, FILE *out) {
@@ -173,10 +174,10 @@ static void print_subject(const sn_run *run, const char *gpu_why, const sn_out *
   if (out->color) fputs("\033[1m", f);
   print_net(run, f);
   print_batch(run, f);
-  if (run->accumulate > 1) fprintf(f, ", %" PRIu32 " such batches an update", run->accumulate);
-  if (strcmp(run->precision, "fp32") != 0) sn_table_printf(f, ", %s", run->precision);
-  if (*run->freeze) sn_table_printf(f, ", frozen: %s", run->freeze);
-  if (run->inference) fputs(", run and not trained", f);
+  if (run->conditions.accumulate > 1) fprintf(f, ", %" PRIu32 " such batches an update", run->conditions.accumulate);
+  if (strcmp(run->conditions.precision, "fp32") != 0) sn_table_printf(f, ", %s", run->conditions.precision);
+  if (*run->conditions.freeze) sn_table_printf(f, ", frozen: %s", run->conditions.freeze);
+  if (run->conditions.inference) fputs(", run and not trained", f);
   fputs(", on ", f);
   sn_table_print_clean(f, run->gpu);
   if (out->color) fputs("\033[0m", f);
@@ -191,16 +192,19 @@ static void print_setting(const sn_run *run, FILE *f) {
   fprintf(f, "%" PRIu32 " layers, %" PRIu32 " steps, %s parameters", run->layers, run->n_steps,
           sn_print_count(run->parameters, text));
   fprintf(f, ", %s multiply-adds forward\n", sn_print_count(run->macs, text));
-  sn_table_printf(f, "workspace %s, external memory %s", run->workspace, run->external);
+  sn_table_printf(f, "workspace %s, external memory %s", run->conditions.workspace, run->conditions.external);
   sn_report_disk(run->disk_bandwidth, f);
-  sn_table_printf(f, "%s, allocator %s", run->shared_link ? " over a shared link" : "", run->allocator);
-  if (strcmp(run->optimizer, "momentum") != 0 && !run->inference) sn_table_printf(f, ", optimizer %s", run->optimizer);
-  if (run->pool_limit_bytes) print_size(f, "pool of at most", run->pool_limit_bytes);
+  sn_table_printf(f, "%s, allocator %s", run->conditions.shared_link ? " over a shared link" : "",
+                  run->conditions.allocator);
+  if (strcmp(run->conditions.optimizer, "momentum") != 0 && !run->conditions.inference)
+    sn_table_printf(f, ", optimizer %s", run->conditions.optimizer);
+  if (run->conditions.pool_limit_bytes) print_size(f, "pool of at most", run->conditions.pool_limit_bytes);
   if (run->host_memory_bytes) print_size(f, "host memory of at most", run->host_memory_bytes);
   if (strcmp(run->costs, "measured") == 0) fprintf(f, ", %.0f %% of the compute time measured", 100 * known_share(run));
   fputs("\n", f);
   print_residents(run, f);
-  if (run->inference) fputs("nothing is kept for a backward pass, so there is nothing to offload or to recompute\n", f);
+  if (run->conditions.inference)
+    fputs("nothing is kept for a backward pass, so there is nothing to offload or to recompute\n", f);
   fputs("\n", f);
 }
 
@@ -503,14 +507,14 @@ static void print_question(const sn_run *run, const sn_answer *answer, sn_report
   if (out->color) fputs("\033[1m", f);
   print_net(run, f);
   print_batch(run, f);
-  if (run->accumulate > 1) fprintf(f, ", %" PRIu32 " such batches an update", run->accumulate);
+  if (run->conditions.accumulate > 1) fprintf(f, ", %" PRIu32 " such batches an update", run->conditions.accumulate);
   fprintf(f, ", %s", sn_runtime_title(answer->runtime));
-  if (strcmp(run->precision, "fp32") != 0) sn_table_printf(f, ", %s", run->precision);
+  if (strcmp(run->conditions.precision, "fp32") != 0) sn_table_printf(f, ", %s", run->conditions.precision);
   if (answer->fp32_loss) fputs(", loss in float32", f);
   if (answer->eager_attention) fputs(", eager attention", f);
-  if (!run->inference) sn_table_printf(f, ", %s", run->optimizer);
-  if (*run->freeze) sn_table_printf(f, ", frozen: %s", run->freeze);
-  if (run->inference) fputs(", run and not trained", f);
+  if (!run->conditions.inference) sn_table_printf(f, ", %s", run->conditions.optimizer);
+  if (*run->conditions.freeze) sn_table_printf(f, ", frozen: %s", run->conditions.freeze);
+  if (run->conditions.inference) fputs(", run and not trained", f);
   fputs(", on ", f);
   sn_table_print_clean(f, run->gpu);
   fprintf(f, " (%.1f GiB", (double)run->memory_bytes / GIB);

@@ -17,20 +17,17 @@ static const double GIB = 1073741824.0;
 
 /* ---- table ---- */
 
+/* Conditions have a column each, from CONDITION on: these first, others behind them. */
+static const char *const first_conditions[] = {"shared_link", "workspace",  "external",  "allocator",
+                                               "optimizer",   "accumulate", "precision", "pool_limit_bytes"};
+
 enum {
   NET,
   IMAGE,
   GPU,
   MEMORY,
-  LINK,
-  WORKSPACE,
-  EXTERNAL,
-  ALLOCATOR,
-  OPTIMIZER,
-  ACCUMULATE,
-  PRECISION,
-  POOL,
-  BATCH,
+  CONDITION,
+  BATCH = CONDITION + SN_CONDITION_ROWS,
   FIT,
   FASTEST,
   IMAGES,
@@ -44,14 +41,6 @@ static const sn_table_column plain_columns[COLUMNS] = {
     [IMAGE] = {"", "image", SN_TABLE_NUMBER},
     [GPU] = {"", "gpu", SN_TABLE_TEXT},
     [MEMORY] = {"memory", "GiB", SN_TABLE_NUMBER},
-    [LINK] = {"", "link", SN_TABLE_TEXT},
-    [WORKSPACE] = {"", "workspace", SN_TABLE_TEXT},
-    [EXTERNAL] = {"", "external", SN_TABLE_TEXT},
-    [ALLOCATOR] = {"", "allocator", SN_TABLE_TEXT},
-    [OPTIMIZER] = {"", "optimizer", SN_TABLE_TEXT},
-    [ACCUMULATE] = {"batches", "an update", SN_TABLE_NUMBER},
-    [PRECISION] = {"", "precision", SN_TABLE_TEXT},
-    [POOL] = {"pool", "GiB", SN_TABLE_NUMBER},
     [BATCH] = {"", "batch", SN_TABLE_NUMBER | SN_TABLE_GAP},
     [FIT] = {"", "fit", SN_TABLE_NUMBER},
     [FASTEST] = {"", "fastest that fits", SN_TABLE_TEXT | SN_TABLE_GAP},
@@ -60,14 +49,33 @@ static const sn_table_column plain_columns[COLUMNS] = {
     [LEAST] = {"least", "GiB", SN_TABLE_NUMBER | SN_TABLE_GAP},
 };
 
+/* All conditions, in the order of their columns. */
+static void order_conditions(const sn_condition *order[SN_CONDITION_ROWS]) {
+  enum { FIRST = sizeof first_conditions / sizeof *first_conditions };
+  uint32_t count = 0;
+  bool placed[SN_CONDITION_ROWS] = {false};
+  for (uint32_t f = 0; f <= FIRST; f++)
+    for (uint32_t i = 0; i < SN_CONDITION_ROWS; i++) {
+      if (placed[i] || (f < FIRST && strcmp(sn_condition_table[i].name, first_conditions[f]) != 0)) continue;
+      order[count++] = &sn_condition_table[i];
+      placed[i] = true;
+    }
+}
+
+static void head_conditions(const sn_condition *const *order, sn_table_column columns[COLUMNS]) {
+  for (uint32_t i = 0; i < SN_CONDITION_ROWS; i++) {
+    const sn_condition *c = order[i];
+    bool number = c->kind == SN_CONDITION_COUNT || c->kind == SN_CONDITION_BYTES;
+    const char *over = c->kind == SN_CONDITION_FLAG ? "" : c->over;
+    columns[CONDITION + i] = (sn_table_column){over, c->title, number ? SN_TABLE_NUMBER : SN_TABLE_TEXT};
+  }
+}
+
 /* Points that differ in nothing but the strategy. */
 static bool same_group(const sn_sweep_row *a, const sn_sweep_row *b) {
-  return a->batch == b->batch && a->pool_limit_bytes == b->pool_limit_bytes && a->image == b->image &&
-         a->memory_bytes == b->memory_bytes && a->shared_link == b->shared_link && strcmp(a->net, b->net) == 0 &&
-         strcmp(a->gpu, b->gpu) == 0 && strcmp(a->workspace, b->workspace) == 0 &&
-         strcmp(a->external, b->external) == 0 && strcmp(a->allocator, b->allocator) == 0 &&
-         strcmp(a->optimizer, b->optimizer) == 0 && a->accumulate == b->accumulate && a->inference == b->inference &&
-         strcmp(a->precision, b->precision) == 0;
+  return a->batch == b->batch && a->image == b->image && a->memory_bytes == b->memory_bytes &&
+         strcmp(a->net, b->net) == 0 && strcmp(a->gpu, b->gpu) == 0 &&
+         sn_conditions_same(&a->conditions, &b->conditions);
 }
 
 /* A GPU's points lie together: one with several memories has neighbours that differ. */
@@ -76,24 +84,23 @@ static bool is_other_memory(const sn_sweep *sweep, uint32_t i) {
   return a->memory_bytes != b->memory_bytes && strcmp(a->gpu, b->gpu) == 0;
 }
 
+static bool differs_in(const sn_condition *c, const sn_sweep_row *a, const sn_sweep_row *b) {
+  char x[SN_CONDITION_TEXT], y[SN_CONDITION_TEXT];
+  return strcmp(sn_condition_text(c, &a->conditions, x), sn_condition_text(c, &b->conditions, y)) != 0;
+}
+
 /* What is the same for all points needs no column, nor does memory that only differs with the GPU. */
-static void hide_options(const sn_sweep *sweep, sn_table *table) {
+static void hide_options(const sn_sweep *sweep, const sn_condition *const *order, sn_table *table) {
   bool differs[COLUMNS] = {false};
   const sn_sweep_row *a = sweep->rows;
   for (uint32_t i = 1; i < sweep->n_rows; i++) {
     const sn_sweep_row *b = &sweep->rows[i];
     differs[IMAGE] = differs[IMAGE] || a->image != b->image;
     differs[MEMORY] = differs[MEMORY] || is_other_memory(sweep, i);
-    differs[LINK] = differs[LINK] || a->shared_link != b->shared_link;
-    differs[WORKSPACE] = differs[WORKSPACE] || strcmp(a->workspace, b->workspace) != 0;
-    differs[EXTERNAL] = differs[EXTERNAL] || strcmp(a->external, b->external) != 0;
-    differs[ALLOCATOR] = differs[ALLOCATOR] || strcmp(a->allocator, b->allocator) != 0;
-    differs[OPTIMIZER] = differs[OPTIMIZER] || strcmp(a->optimizer, b->optimizer) != 0;
-    differs[ACCUMULATE] = differs[ACCUMULATE] || a->accumulate != b->accumulate;
-    differs[PRECISION] = differs[PRECISION] || strcmp(a->precision, b->precision) != 0;
-    differs[POOL] = differs[POOL] || a->pool_limit_bytes != b->pool_limit_bytes;
+    for (uint32_t c = 0; c < SN_CONDITION_ROWS; c++)
+      differs[CONDITION + c] = differs[CONDITION + c] || differs_in(order[c], a, b);
   }
-  for (uint32_t c = IMAGE; c <= POOL; c++)
+  for (uint32_t c = IMAGE; c < BATCH; c++)
     if (c != GPU && !differs[c]) sn_table_hide(table, c);
 }
 
@@ -123,7 +130,22 @@ static void gib_cell(sn_table *table, uint64_t bytes) {
     sn_table_cell(table, "-");
 }
 
-static void add_group(const sn_sweep_row *rows, uint32_t count, sn_table *table) {
+static void condition_cell(const sn_condition *c, const sn_conditions *conditions, sn_table *table) {
+  char room[SN_CONDITION_TEXT];
+  const void *value = sn_condition_of(c, conditions);
+  const char *on = strchr(c->over, '|') ? strchr(c->over, '|') + 1 : "";
+  if (c->kind == SN_CONDITION_FLAG)
+    sn_table_cell(table, "%.*s", (int)(*(const bool *)value ? strlen(on) : strcspn(c->over, "|")),
+                  *(const bool *)value ? on : c->over);
+  else if (c->kind == SN_CONDITION_BYTES && *(const uint64_t *)value == 0)
+    sn_table_cell(table, "all");
+  else if (c->kind == SN_CONDITION_BYTES)
+    sn_table_cell(table, "%.2f", (double)*(const uint64_t *)value / GIB);
+  else
+    sn_table_cell(table, "%s", sn_condition_text(c, conditions, room));
+}
+
+static void add_group(const sn_sweep_row *rows, uint32_t count, const sn_condition *const *order, sn_table *table) {
   best b = find_best(rows, count);
   sn_table_cell(table, "%s", rows->net);
   if (rows->image)
@@ -132,17 +154,7 @@ static void add_group(const sn_sweep_row *rows, uint32_t count, sn_table *table)
     sn_table_cell(table, "own");
   sn_table_cell(table, "%s", rows->gpu);
   sn_table_cell(table, "%.2f", (double)rows->memory_bytes / GIB);
-  sn_table_cell(table, "%s", rows->shared_link ? "shared" : "own");
-  sn_table_cell(table, "%s", rows->workspace);
-  sn_table_cell(table, "%s", rows->external);
-  sn_table_cell(table, "%s", rows->allocator);
-  sn_table_cell(table, "%s", rows->optimizer);
-  sn_table_cell(table, "%" PRIu32, rows->accumulate);
-  sn_table_cell(table, "%s", rows->precision);
-  if (rows->pool_limit_bytes)
-    sn_table_cell(table, "%.2f", (double)rows->pool_limit_bytes / GIB);
-  else
-    sn_table_cell(table, "all");
+  for (uint32_t c = 0; c < SN_CONDITION_ROWS; c++) condition_cell(order[c], &rows->conditions, table);
   sn_table_cell(table, "%" PRIu32, rows->batch);
   sn_table_cell(table, "%" PRIu32 "/%" PRIu32, b.n_fit, count);
   sn_table_cell(table, "%s", b.fastest ? b.fastest->strategy : b.n_failed == count ? "failed" : "-");
@@ -161,9 +173,9 @@ static bool are_sequences(const sn_sweep *sweep) {
 
 /* The precision of all points, where it is one and not fp32. */
 static const char *one_precision(const sn_sweep *sweep) {
-  const char *precision = sweep->n_rows > 0 ? sweep->rows[0].precision : "fp32";
+  const char *precision = sweep->n_rows > 0 ? sweep->rows[0].conditions.precision : "fp32";
   for (uint32_t i = 1; i < sweep->n_rows; i++)
-    if (strcmp(sweep->rows[i].precision, precision) != 0) return NULL;
+    if (strcmp(sweep->rows[i].conditions.precision, precision) != 0) return NULL;
   return strcmp(precision, "fp32") != 0 ? precision : NULL;
 }
 
@@ -173,7 +185,7 @@ static void print_heading(const sn_sweep *sweep, FILE *out) {
   if (h->n_stored < h->n_points) fprintf(out, "%" PRIu32 " of them computed, ", h->n_stored);
   fprintf(out, "%" PRIu32 " fit", h->n_fit);
   if (h->n_failed) fprintf(out, ", %" PRIu32 " failed", h->n_failed);
-  if (sweep->n_rows > 0 && sweep->rows[0].inference) fputs("; run and not trained", out);
+  if (sweep->n_rows > 0 && sweep->rows[0].conditions.inference) fputs("; run and not trained", out);
   if (*h->freeze) fprintf(out, "; frozen: %s", h->freeze);
   if (*h->margin) fprintf(out, "; %s of each GPU's memory kept free", h->margin);
   if (one_precision(sweep)) fprintf(out, "; %s", one_precision(sweep));
@@ -181,17 +193,20 @@ static void print_heading(const sn_sweep *sweep, FILE *out) {
 }
 
 static sn_status print_table(const sn_sweep *sweep, const sn_out *out, sn_err *err) {
+  const sn_condition *order[SN_CONDITION_ROWS];
   sn_table_column columns[COLUMNS];
   bool sequences = are_sequences(sweep);
   memcpy(columns, plain_columns, sizeof columns);
+  order_conditions(order);
+  head_conditions(order, columns);
   if (sequences) columns[IMAGE].heading = "tokens";
   columns[IMAGES].top = sn_report_unit(sequences);
   sn_table *table = sn_table_new(columns, COLUMNS);
   for (uint32_t first = 0, end; first < sweep->n_rows; first = end) {
     for (end = first + 1; end < sweep->n_rows && same_group(&sweep->rows[first], &sweep->rows[end]);) end++;
-    add_group(&sweep->rows[first], end - first, table);
+    add_group(&sweep->rows[first], end - first, order, table);
   }
-  hide_options(sweep, table);
+  hide_options(sweep, order, table);
   print_heading(sweep, out->stream);
   sn_status status = sn_out_table(out, table, err);
   sn_table_free(table);
@@ -204,6 +219,7 @@ typedef struct put {
   sn_json_object *json; /* NULL: a line of CSV */
   bool heads;           /* CSV: the names instead of the values */
   bool begun;
+  bool done[SN_CONDITION_ROWS]; /* conditions that have been put */
   FILE *out;
 } put;
 
@@ -243,6 +259,20 @@ static void put_bool(put *p, const char *name, bool value) {
     put_csv(p, name, sn_csv_bool(value));
 }
 
+/* Conditions by name, in the order in which they came to be: NULL: those that are left. */
+static void put_condition(put *p, const sn_conditions *conditions, const char *name) {
+  char room[SN_CONDITION_TEXT];
+  for (uint32_t i = 0; i < SN_CONDITION_ROWS; i++) {
+    const sn_condition *c = &sn_condition_table[i];
+    if (name ? strcmp(c->name, name) != 0 : p->done[i]) continue;
+    p->done[i] = true;
+    if (p->json)
+      sn_json_put_condition(p->json, c, conditions);
+    else
+      put_csv(p, c->name, p->heads ? "" : sn_condition_text(c, conditions, room));
+  }
+}
+
 /* Whose graph a strategy plans; "" where its name is none that this snsim knows. */
 static const char *dialect_of(const char *name) {
   sn_strategy strategy;
@@ -252,14 +282,15 @@ static const char *dialect_of(const char *name) {
 
 /* The members of a point; times are below 2^63. */
 static void put_row(put *p, const sn_sweep_row *r) {
+  const sn_conditions *c = &r->conditions;
   put_count(p, "point", r->point);
   put_text(p, "net", r->net);
   put_text(p, "gpu", r->gpu);
   put_count(p, "memory_bytes", r->memory_bytes);
-  put_text(p, "workspace", r->workspace);
-  put_text(p, "external", r->external);
-  put_text(p, "allocator", r->allocator);
-  put_count(p, "pool_limit_bytes", r->pool_limit_bytes);
+  put_condition(p, c, "workspace");
+  put_condition(p, c, "external");
+  put_condition(p, c, "allocator");
+  put_condition(p, c, "pool_limit_bytes");
   put_count(p, "batch", r->batch);
   put_text(p, "strategy", r->strategy);
   put_text(p, "failure", r->failure);
@@ -277,20 +308,20 @@ static void put_row(put *p, const sn_sweep_row *r) {
   put_count(p, "stall_ns", (uint64_t)r->stall_ns);
   put_real(p, "images_per_second", r->images_per_second);
   put_count(p, "image", r->image);
-  put_bool(p, "shared_link", r->shared_link);
+  put_condition(p, c, "shared_link");
   put_text(p, "placement", r->placement);
-  put_text(p, "optimizer", r->optimizer);
-  put_count(p, "accumulate", r->accumulate);
-  put_bool(p, "inference", r->inference);
+  put_condition(p, c, "optimizer");
+  put_condition(p, c, "accumulate");
+  put_condition(p, c, "inference");
   put_text(p, "dialect", dialect_of(r->strategy));
-  put_text(p, "precision", r->precision);
+  put_condition(p, c, "precision");
   put_count(p, "largest_load_bytes", r->largest_load_bytes);
-  put_text(p, "freeze", r->freeze);
+  put_condition(p, c, NULL);
 }
 
 static void print_csv(const sn_sweep *sweep, FILE *out) {
   put names = {.heads = true, .out = out};
-  put_row(&names, &(const sn_sweep_row){.net = "", .gpu = "", .strategy = "", .freeze = ""});
+  put_row(&names, &(const sn_sweep_row){.net = "", .gpu = "", .strategy = ""});
   sn_csv_end(out);
   for (uint32_t i = 0; i < sweep->n_rows; i++) {
     put line = {.out = out};

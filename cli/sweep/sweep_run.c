@@ -96,20 +96,13 @@ static void fill_row(const run *r, uint32_t group, uint32_t strategy, const char
   const sn_grid *g = r->job->grid;
   uint32_t at[SN_AXES];
   sn_grid_at(g, group, at);
+  const sn_options options = sn_grid_options(g, at);
   *row = (sn_sweep_row){.point = group * r->n_strategies + strategy + 1,
                         .net = g->nets[at[SN_AXIS_NETS]],
                         .gpu = g->gpus[at[SN_AXIS_GPUS]],
                         .image = (uint32_t)g->images[at[SN_AXIS_IMAGES]],
-                        .shared_link = g->links[at[SN_AXIS_LINKS]] == 1,
                         .memory_bytes = sn_grid_device(g, at).memory_bytes,
-                        .workspace = sn_workspace_name((sn_workspace)g->workspaces[at[SN_AXIS_WORKSPACES]]),
-                        .external = sn_external_name((sn_external)g->externals[at[SN_AXIS_EXTERNALS]]),
-                        .allocator = sn_allocator_name((sn_allocator)g->allocators[at[SN_AXIS_ALLOCATORS]]),
-                        .optimizer = sn_optimizer_name(sn_grid_iteration(g, at).optimizer),
-                        .accumulate = sn_grid_iteration(g, at).accumulate,
-                        .inference = g->inference,
-                        .precision = sn_precision_name(sn_grid_iteration(g, at).precision),
-                        .pool_limit_bytes = g->pools[at[SN_AXIS_POOLS]],
+                        .conditions = sn_conditions_of(&options, NULL),
                         .batch = g->batches[at[SN_AXIS_BATCHES]],
                         .strategy = name,
                         .failure = p->failure,

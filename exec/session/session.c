@@ -311,15 +311,15 @@ static sn_status fill_head(const sn_session *s, sn_run *run, sn_err *err) {
                   .image_depth = s->net->layers[0].planes,
                   .gpu = sn_arena_text(s->arena, s->profile ? s->profile->name : sn_exec_backend_name(o->backend)),
                   .memory_bytes = s->machine.info.memory_bytes,
-                  .pool_limit_bytes = o->pool_bytes,
-                  .workspace = sn_workspace_name(o->workspace),
-                  .external = sn_external_name(o->external),
-                  .allocator = sn_allocator_name(SN_ALLOCATOR_POOL),
-                  .precision = "fp32",
-                  .freeze = sn_arena_text(s->arena, sn_iteration_freeze(s->iteration)),
-                  .optimizer = sn_optimizer_name(o->machine.hyper.optimizer),
-                  .accumulate = sn_iteration_batches(s->iteration),
-                  .shared_link = s->calibration && s->calibration->shared_link,
+                  .conditions = {.pool_limit_bytes = o->pool_bytes,
+                                 .workspace = sn_workspace_name(o->workspace),
+                                 .external = sn_external_name(o->external),
+                                 .allocator = sn_allocator_name(SN_ALLOCATOR_POOL),
+                                 .precision = "fp32",
+                                 .freeze = sn_arena_text(s->arena, sn_iteration_freeze(s->iteration)),
+                                 .optimizer = sn_optimizer_name(o->machine.hyper.optimizer),
+                                 .accumulate = sn_iteration_batches(s->iteration),
+                                 .shared_link = s->calibration && s->calibration->shared_link},
                   .costs = s->calibration ? "measured" : "model",
                   .device = describe(s),
                   .data = sn_arena_text(s->arena, sn_batches_name(s->batches)),
@@ -334,7 +334,7 @@ static sn_status fill_head(const sn_session *s, sn_run *run, sn_err *err) {
                   .results = s->results,
                   .failures = s->failures,
                   .arena = s->arena};
-  return run->net && run->gpu && run->device && run->data && run->freeze ? SN_OK : sn_fail_memory(err);
+  return run->net && run->gpu && run->device && run->data && run->conditions.freeze ? SN_OK : sn_fail_memory(err);
 }
 
 /* Kernels are loaded when they are first used, and stay: only when all strategies have run is the context what it is

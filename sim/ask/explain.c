@@ -222,14 +222,14 @@ static const char *fewer_tensors(const sn_result *r) {
 /* Without workspaces tensors lie where they lie, unless the cache has to send other ones away. */
 static void lower_workspace(const sn_run *run, const sn_result *r, char *text, size_t room) {
   char bare[SN_UNIT_TEXT], to[SN_UNIT_TEXT + 8] = "";
-  bool dynamic = strcmp(run->workspace, sn_workspace_name(SN_WORKSPACE_DYNAMIC)) == 0;
+  bool dynamic = strcmp(run->conditions.workspace, sn_workspace_name(SN_WORKSPACE_DYNAMIC)) == 0;
   if (r->evictions == 0 && r->pool_bare_bytes > 0)
     snprintf(to, sizeof to, " (to %s)", sn_print_bytes(r->pool_bare_bytes, bare));
   snprintf(text, room, "--workspace none%s, or %sless --memory", to, dynamic ? "" : "dynamic with ");
 }
 
 char *sn_explain_pool(const sn_run *run, const sn_result *r, char *text, size_t room) {
-  bool none = strcmp(run->workspace, sn_workspace_name(SN_WORKSPACE_NONE)) == 0;
+  bool none = strcmp(run->conditions.workspace, sn_workspace_name(SN_WORKSPACE_NONE)) == 0;
   if (r->pool_step == 0)
     snprintf(text, room, "%s", "");
   else if (strcmp(r->pool_cause, sn_cause_name(SN_CAUSE_WORKSPACE)) == 0 && !none)

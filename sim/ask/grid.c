@@ -581,12 +581,23 @@ uint32_t sn_grid_family_size(const sn_grid *grid) {
   return size;
 }
 
-sn_iteration sn_grid_iteration(const sn_grid *grid, const uint32_t at[SN_AXES]) {
+static sn_iteration iteration_at(const sn_grid *grid, const uint32_t at[SN_AXES]) {
   return (sn_iteration){.optimizer = (sn_optimizer)grid->optimizers[at[SN_AXIS_OPTIMIZERS]],
                         .accumulate = grid->accumulate[at[SN_AXIS_ACCUMULATES]],
                         .inference = grid->inference,
                         .precision = precision_of(grid, at[SN_AXIS_PRECISIONS]),
                         .freeze = grid->freeze};
+}
+
+sn_options sn_grid_options(const sn_grid *grid, const uint32_t at[SN_AXES]) {
+  return (sn_options){.workspace = (sn_workspace)grid->workspaces[at[SN_AXIS_WORKSPACES]],
+                      .external = (sn_external)grid->externals[at[SN_AXIS_EXTERNALS]],
+                      .allocator = (sn_allocator)grid->allocators[at[SN_AXIS_ALLOCATORS]],
+                      .placement = grid->placement,
+                      .corun = SN_CORUN_INIT,
+                      .iteration = iteration_at(grid, at),
+                      .shared_link = grid->links[at[SN_AXIS_LINKS]] == 1,
+                      .pool_bytes = grid->pools[at[SN_AXIS_POOLS]]};
 }
 
 sn_device sn_grid_device(const sn_grid *grid, const uint32_t at[SN_AXES]) {

@@ -135,8 +135,8 @@ void sn_grid_at(const sn_grid *grid, uint32_t group, uint32_t at[SN_AXES]);
 uint32_t sn_grid_group_at(const sn_grid *grid, uint32_t turn);
 uint32_t sn_grid_family(const sn_grid *grid, uint32_t group);
 uint32_t sn_grid_family_size(const sn_grid *grid); /* groups of a family, whose turns follow each other */
-/* What the iterations of a group are for. */
-sn_iteration sn_grid_iteration(const sn_grid *grid, const uint32_t at[SN_AXES]);
+/* What a group asks. */
+sn_options sn_grid_options(const sn_grid *grid, const uint32_t at[SN_AXES]);
 /* Whether a GPU has the precision, as a fault of a grid and not of an option. SN_BAD_USAGE. */
 sn_status sn_grid_check_precision(const sn_device *device, sn_precision precision, sn_err *err);
 /* The GPU of a group of a finished grid, with the memory that it has there, without the margin. */

@@ -79,14 +79,7 @@ static void compute_each(const sn_grid *grid, const char *spec, const sn_point_k
 
 static void ask(const sn_grid *grid, const uint32_t at[SN_AXES], sn_point_kept *kept) {
   kept->device = sn_grid_device(grid, at);
-  kept->options = (sn_options){.workspace = (sn_workspace)grid->workspaces[at[SN_AXIS_WORKSPACES]],
-                               .external = (sn_external)grid->externals[at[SN_AXIS_EXTERNALS]],
-                               .allocator = (sn_allocator)grid->allocators[at[SN_AXIS_ALLOCATORS]],
-                               .placement = grid->placement,
-                               .corun = SN_CORUN_INIT,
-                               .iteration = sn_grid_iteration(grid, at),
-                               .shared_link = grid->links[at[SN_AXIS_LINKS]] == 1,
-                               .pool_bytes = grid->pools[at[SN_AXIS_POOLS]]};
+  kept->options = sn_grid_options(grid, at);
 }
 
 static void compute(const sn_grid *grid, uint32_t number, sn_point_kept *kept, sn_point *points) {

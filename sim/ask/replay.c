@@ -119,20 +119,8 @@ static sn_status check_net(const sn_replay *r, sn_err *err) {
 static sn_status read_options(sn_replay *r, sn_err *err) {
   const sn_run *run = r->run;
   r->options = (sn_options)SN_OPTIONS_INIT;
-  r->options.shared_link = run->shared_link;
   r->options.calibration = r->calibration;
-  r->options.pool_bytes = run->pool_limit_bytes;
-  r->options.iteration.accumulate = run->accumulate;
-  r->options.iteration.inference = run->inference;
-  r->options.iteration.freeze = run->freeze;
-  if (sn_workspace_parse(run->workspace, &r->options.workspace, err) == SN_OK &&
-      sn_external_parse(run->external, &r->options.external, err) == SN_OK &&
-      sn_optimizer_parse(run->optimizer, &r->options.iteration.optimizer, err) == SN_OK &&
-      sn_precision_parse(run->precision, &r->options.iteration.precision, err) == SN_OK)
-    sn_allocator_parse(run->allocator, &r->options.allocator, err);
-  if (run->accumulate < 1 || run->accumulate > SN_ITERATION_BATCHES)
-    sn_fail(err, SN_BAD_INPUT, "run %" PRId64 ": the store says that an update is made of %u batches", run->id,
-            run->accumulate);
+  sn_conditions_apply(&run->conditions, &r->options, err);
   if (err->code == SN_BAD_USAGE) err->code = SN_BAD_INPUT; /* words of the store, not of the command line */
   return err->code;
 }
@@ -211,7 +199,7 @@ static sn_status check_same(const sn_replay *r, const sn_result *result, const s
       {"pool_bytes", result->pool_bytes, t->pool_bytes},
       {"external_bytes", result->external_bytes, t->external_bytes},
       {"instructions", result->instructions, t->n_instrs},
-      {"iteration_ns", (uint64_t)result->iteration_ns, (uint64_t)iteration_of(t, r->run->accumulate)},
+      {"iteration_ns", (uint64_t)result->iteration_ns, (uint64_t)iteration_of(t, r->run->conditions.accumulate)},
   };
   for (size_t i = 0; i < sizeof figures / sizeof figures[0]; i++)
     if (figures[i].stored != figures[i].now)

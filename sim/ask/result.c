@@ -278,18 +278,9 @@ sn_status sn_result_begin_run(const char *spec, const sn_net *net, const sn_rout
                   .memory_bytes = device->memory_bytes,
                   .memory_nominal = device->memory_nominal,
                   .host_memory_bytes = device->host_memory_bytes,
-                  .pool_limit_bytes = options->pool_bytes,
-                  .workspace = sn_workspace_name(options->workspace),
-                  .external = sn_external_name(options->external),
+                  .conditions = sn_conditions_of(options, net),
                   .answer = "",
                   .disk_bandwidth = sn_disk_bandwidth_of(device, options->external),
-                  .allocator = sn_allocator_name(options->allocator),
-                  .optimizer = sn_optimizer_name(sn_optimizer_on(options->iteration.optimizer, net)),
-                  .accumulate = sn_iteration_batches(options->iteration),
-                  .inference = options->iteration.inference,
-                  .precision = sn_precision_name(options->iteration.precision),
-                  .freeze = sn_arena_text(arena, sn_iteration_freeze(options->iteration)),
-                  .shared_link = options->shared_link,
                   .costs = options->calibration ? "measured" : "model",
                   .device = "",
                   .data = "",
@@ -298,7 +289,8 @@ sn_status sn_result_begin_run(const char *spec, const sn_net *net, const sn_rout
                   .parameters = net->parameters,
                   .macs = net->macs,
                   .arena = arena};
-  return run->net && run->net_name && run->gpu && run->freeze ? SN_OK : sn_fail_memory(err);
+  run->conditions.freeze = sn_arena_text(arena, run->conditions.freeze);
+  return run->net && run->net_name && run->gpu && run->conditions.freeze ? SN_OK : sn_fail_memory(err);
 }
 
 sn_status sn_result_add_tensors(const sn_route *route, sn_arena *arena, sn_run *run, sn_err *err) {

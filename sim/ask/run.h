@@ -8,6 +8,7 @@
 #define SN_SIM_ASK_RUN_H
 
 #include "base/blob.h"
+#include "sim/policy/conditions.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -195,28 +196,19 @@ typedef struct sn_run {
   uint64_t memory_bytes;              /* usable on the device */
   bool memory_nominal;                /* usable memory is not known: the nominal figure stands in */
   uint64_t host_memory_bytes;         /* what the host has for tensors that are sent out; 0: not limited */
-  uint64_t pool_limit_bytes;          /* the pool is no larger than this (--pool); 0: all that the device has left */
-  const char *workspace;              /* "none", "dynamic", "max" */
-  const char *external;               /* "host", "peer", "remote", "disk" */
+  sn_conditions conditions;           /* what else was asked */
   double disk_bandwidth;              /* bytes/s that times go by; 0: it is no disk, or was written to for real */
-  const char *allocator;              /* "pool", "cuda" */
-  const char *optimizer;              /* "momentum", "sgd", "adam", "adamw" */
-  uint32_t accumulate;   /* batches that an update is made of, one after the other; batch is one's images */
-  bool inference;        /* the network is run, not trained: the two above are of no meaning */
-  const char *precision; /* "fp32", "tf32", "tf32-conv", "bf16", "fp16", "amp-bf16", "amp-fp16" */
-  const char *freeze;    /* globs of layers that are not trained, "conv*,bn*"; "": all are */
-  bool shared_link;      /* copies of both directions share the link's bandwidth */
-  const char *costs;     /* "model", "measured", "auto": where times come from */
-  const char *device;    /* what was measured on: "AMD EPYC 7B13, 2 threads; oneDNN 2.6.3, avx2"; "": simulated */
-  const char *data;      /* what was trained on: "synthetic", a file; "": simulated */
-  uint64_t iterations;   /* asked for, of each measured result; 0: simulated */
-  uint64_t warmup;       /* how many of them, the first, do not count for times */
-  uint32_t processors;   /* of the machine that measured; 0: simulated, or not known */
-  double load;           /* its load average (of one minute) when measuring began */
-  uint32_t layers;       /* FORK and DATA included */
-  uint32_t n_steps;      /* 2N */
-  uint64_t parameters;   /* trainable elements */
-  uint64_t macs;         /* multiply-adds of one forward of the batch */
+  const char *costs;                  /* "model", "measured", "auto": where times come from */
+  const char *device;  /* what was measured on: "AMD EPYC 7B13, 2 threads; oneDNN 2.6.3, avx2"; "": simulated */
+  const char *data;    /* what was trained on: "synthetic", a file; "": simulated */
+  uint64_t iterations; /* asked for, of each measured result; 0: simulated */
+  uint64_t warmup;     /* how many of them, the first, do not count for times */
+  uint32_t processors; /* of the machine that measured; 0: simulated, or not known */
+  double load;         /* its load average (of one minute) when measuring began */
+  uint32_t layers;     /* FORK and DATA included */
+  uint32_t n_steps;    /* 2N */
+  uint64_t parameters; /* trainable elements */
+  uint64_t macs;       /* multiply-adds of one forward of the batch */
   uint32_t n_results, n_tensors, n_failures, n_origins;
   const sn_result *results;
   const sn_failure *failures;   /* of strategies that are not among the results, in the order asked */

@@ -3,6 +3,7 @@
 
 #include "models/op.h"
 #include "sim/device/conv.h"
+#include "sim/policy/conditions.h"
 
 #include <cjson/cJSON.h>
 #include <errno.h>
@@ -166,30 +167,30 @@ static bool write_instrs(const sn_plan *plan, FILE *out) {
 }
 
 /* What was asked, by the names of docs/json.md. */
-static bool write_question(const sn_net *net, const char *strategy, const sn_device *device, const sn_options *o,
+static bool write_condition(const sn_condition *c, const sn_conditions *conditions, FILE *out) {
+  char room[SN_CONDITION_TEXT];
+  const char *text = sn_condition_text(c, conditions, room);
+  if (!c->told && sn_condition_is_usual(c, conditions)) return true;
+  if (fprintf(out, "\"%s\": ", c->name) < 0) return false;
+  return (c->kind == SN_CONDITION_WORD ? write_text(out, text) : fputs(text, out) >= 0) && fputs(",\n", out) >= 0;
+}
+
+static bool write_question(const sn_plan *plan, const char *strategy, const sn_device *device, const sn_options *o,
                            FILE *out) {
-  const sn_layer *data = &net->layers[0];
-  bool wide = o->iteration.precision == SN_FP32;
-  const char *freeze = sn_iteration_freeze(o->iteration);
-  return fprintf(out, "{\n\"snsim_plan\": %d,\n\"net\": ", PLAN_FORMAT) > 0 && write_text(out, net->name) &&
-         fprintf(out,
-                 ",\n\"batch\": %u,\n\"image_height\": %u,\n\"image_width\": %u,\n\"strategy\": \"%s\",\n\"gpu\": ",
-                 net->batch, sn_layer_rows(data), data->out.w, strategy) > 0 &&
-         write_text(out, device->name) &&
-         fprintf(out,
-                 ",\n\"memory_bytes\": %" PRIu64 ",\n\"host_memory_bytes\": %" PRIu64
-                 ",\n\"pool_limit_bytes\": %" PRIu64 ",\n",
-                 device->memory_bytes, device->host_memory_bytes, o->pool_bytes) > 0 &&
-         fprintf(out,
-                 "\"workspace\": \"%s\",\n\"external\": \"%s\",\n\"allocator\": \"%s\",\n\"optimizer\": "
-                 "\"%s\",\n\"accumulate\": %u,\n\"inference\": %s,\n%s%s%s",
-                 sn_workspace_name(o->workspace), sn_external_name(o->external), sn_allocator_name(o->allocator),
-                 sn_optimizer_name(sn_optimizer_on(o->iteration.optimizer, net)), sn_iteration_batches(o->iteration),
-                 o->iteration.inference ? "true" : "false", wide ? "" : "\"precision\": \"",
-                 wide ? "" : sn_precision_name(o->iteration.precision), wide ? "" : "\",\n") > 0 &&
-         (!*freeze || (fputs("\"freeze\": ", out) >= 0 && write_text(out, freeze) && fputs(",\n", out) >= 0)) &&
-         fprintf(out, "\"shared_link\": %s,\n\"costs\": \"%s\",\n", o->shared_link ? "true" : "false",
-                 o->calibration ? "measured" : "model") > 0;
+  const sn_route *route = plan->route;
+  const sn_layer *data = &route->layers[0];
+  const sn_conditions conditions = sn_conditions_of(o, route->net);
+  bool good = fprintf(out, "{\n\"snsim_plan\": %d,\n\"net\": ", PLAN_FORMAT) > 0 && write_text(out, route->name) &&
+              fprintf(out,
+                      ",\n\"batch\": %u,\n\"image_height\": %u,\n\"image_width\": %u,\n\"strategy\": "
+                      "\"%s\",\n\"gpu\": ",
+                      route->batch, sn_layer_rows(data), data->out.w, strategy) > 0 &&
+              write_text(out, device->name) &&
+              fprintf(out, ",\n\"memory_bytes\": %" PRIu64 ",\n\"host_memory_bytes\": %" PRIu64 ",\n",
+                      device->memory_bytes, device->host_memory_bytes) > 0;
+  for (uint32_t i = 0; i < SN_CONDITION_ROWS && good; i++)
+    good = write_condition(&sn_condition_table[i], &conditions, out);
+  return good && fprintf(out, "\"costs\": \"%s\",\n", o->calibration ? "measured" : "model") > 0;
 }
 
 static bool write_lanes(const sn_plan *plan, FILE *out) {
@@ -216,7 +217,7 @@ static bool write_sizes(const sn_plan *plan, FILE *out) {
 sn_status sn_plan_write(const sn_plan *plan, const char *strategy, const sn_device *device, const sn_options *options,
                         FILE *out, sn_err *err) {
   errno = 0;
-  bool good = write_question(plan->route->net, strategy, device, options, out) && write_lanes(plan, out) &&
+  bool good = write_question(plan, strategy, device, options, out) && write_lanes(plan, out) &&
               write_sizes(plan, out) && write_tensors(plan->route, out) && write_steps(plan->route, out) &&
               write_instrs(plan, out) && fflush(out) == 0;
   if (good) return SN_OK;

@@ -4,6 +4,7 @@
 #include "base/checked.h"
 #include "models/op.h"
 #include "sim/device/conv.h"
+#include "sim/policy/conditions.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -38,7 +39,8 @@ sn_json_lists *sn_plan_parse(const char *name, const char *text, size_t bytes, s
 
 /* ---- what it is a plan of ---- */
 
-static const char *const head_keys[] = {"snsim_plan",
+#define KEY(type, name, usual, told, over, title) #name,
+static const char *const head_keys[] = {SN_CONDITIONS(KEY) "snsim_plan",
                                         "net",
                                         "batch",
                                         "image_height",
@@ -46,20 +48,10 @@ static const char *const head_keys[] = {"snsim_plan",
                                         "strategy",
                                         "gpu",
                                         "memory_bytes",
-                                        "workspace",
-                                        "external",
                                         "host_memory_bytes",
-                                        "allocator",
-                                        "optimizer",
-                                        "accumulate",
-                                        "inference",
-                                        "precision",
-                                        "freeze",
                                         "costs",
                                         "lanes",
-                                        "pool_limit_bytes",
                                         "fits",
-                                        "shared_link",
                                         "placement",
                                         "pool_offered_bytes",
                                         "pool_bytes",
@@ -74,61 +66,65 @@ static const char *const head_keys[] = {"snsim_plan",
                                         "cores",
                                         "slots"};
 
-/* A word that one of the parsers of options reads; where it is not there nothing changes. */
-#define READ_WORD(key, parse, place)                                                                                   \
-  do {                                                                                                                 \
-    sn_err why = SN_ERR_INIT;                                                                                          \
-    const char *text = sn_json_has(root, key) ? sn_json_text(doc, root, key, err) : NULL;                              \
-    if (text && parse(text, place, &why) != SN_OK)                                                                     \
-      sn_json_fail(doc, cJSON_GetObjectItemCaseSensitive(root, key), err, "%s", why.text);                             \
-  } while (0)
-
 static void read_count(const sn_json *doc, const char *key, uint64_t low, uint64_t high, uint64_t *out, sn_err *err) {
   if (sn_json_has(sn_json_root(doc), key)) sn_json_count(doc, sn_json_root(doc), key, low, high, out, err);
 }
 
-static void read_flag(const sn_json *doc, const char *key, bool *out, sn_err *err) {
-  if (sn_json_has(sn_json_root(doc), key)) sn_json_bool(doc, sn_json_root(doc), key, out, err);
+/* A condition that the file tells; one that it does not is as usual. */
+static void read_condition(const sn_json *doc, const sn_condition *c, sn_conditions *conditions, sn_err *err) {
+  void *value = (void *)sn_condition_of(c, conditions);
+  uint64_t number = 0;
+  if (!sn_json_has(sn_json_root(doc), c->name)) return;
+  switch (c->kind) {
+  case SN_CONDITION_WORD:
+    *(const char **)value = sn_json_text(doc, sn_json_root(doc), c->name, err);
+    return;
+  case SN_CONDITION_FLAG:
+    sn_json_bool(doc, sn_json_root(doc), c->name, value, err);
+    return;
+  case SN_CONDITION_COUNT:
+    sn_json_count(doc, sn_json_root(doc), c->name, 1, SN_ITERATION_BATCHES, &number, err);
+    *(uint32_t *)value = (uint32_t)number;
+    return;
+  case SN_CONDITION_BYTES:
+    sn_json_count(doc, sn_json_root(doc), c->name, 0, MOST_BYTES, value, err);
+    return;
+  }
 }
 
-/* Layers that are not trained: as the command line writes them. */
-static void read_freeze(const sn_json *doc, sn_plan_head *head, sn_err *err) {
+static void read_conditions(const sn_json *doc, sn_plan_head *head, sn_err *err) {
+  sn_options usual = SN_OPTIONS_INIT;
+  sn_conditions conditions = sn_conditions_of(&usual, NULL);
+  for (uint32_t i = 0; i < SN_CONDITION_ROWS && err->code == SN_OK; i++) {
+    const sn_condition *c = &sn_condition_table[i];
+    sn_err why = SN_ERR_INIT;
+    read_condition(doc, c, &conditions, err);
+    if (err->code == SN_OK && c->apply(&conditions, &head->options, &why) != SN_OK)
+      sn_json_fail(doc, cJSON_GetObjectItemCaseSensitive(sn_json_root(doc), c->name), err, "%s", why.text);
+  }
+}
+
+static void read_strategy(const sn_json *doc, sn_plan_head *head, sn_err *err) {
   const cJSON *root = sn_json_root(doc);
   sn_err why = SN_ERR_INIT;
-  const char *text = sn_json_has(root, "freeze") ? sn_json_text(doc, root, "freeze", err) : NULL;
-  if (text && sn_globs_check_text("--freeze", text, &why) != SN_OK)
-    sn_json_fail(doc, cJSON_GetObjectItemCaseSensitive(root, "freeze"), err, "%s", why.text);
-  head->options.iteration.freeze = text;
-}
-
-static void read_words(const sn_json *doc, sn_plan_head *head, sn_err *err) {
-  const cJSON *root = sn_json_root(doc);
-  READ_WORD("strategy", sn_strategy_parse, &head->strategy);
-  READ_WORD("workspace", sn_workspace_parse, &head->options.workspace);
-  READ_WORD("external", sn_external_parse, &head->options.external);
-  READ_WORD("allocator", sn_allocator_parse, &head->options.allocator);
-  READ_WORD("optimizer", sn_optimizer_parse, &head->options.iteration.optimizer);
-  READ_WORD("precision", sn_precision_parse, &head->options.iteration.precision);
+  const char *text = sn_json_has(root, "strategy") ? sn_json_text(doc, root, "strategy", err) : NULL;
+  if (text && sn_strategy_parse(text, &head->strategy, &why) != SN_OK)
+    sn_json_fail(doc, cJSON_GetObjectItemCaseSensitive(root, "strategy"), err, "%s", why.text);
   if (err->code == SN_OK && sn_strategy_is_corun(head->strategy) != sn_json_has(root, "cores"))
     sn_json_fail(doc, cJSON_GetObjectItemCaseSensitive(root, sn_json_has(root, "cores") ? "cores" : "strategy"), err,
                  "plans of operations side by side, and no others, have a strategy with +corun and \"cores\"");
 }
 
 static void read_numbers(const sn_json *doc, sn_plan_head *head, sn_err *err) {
-  uint64_t batch = 0, height = 0, width = 0, accumulate = 1;
+  uint64_t batch = 0, height = 0, width = 0;
   sn_json_count(doc, sn_json_root(doc), "batch", 1, UINT32_MAX, &batch, err);
   read_count(doc, "image_height", 1, MOST_IMAGE, &height, err);
   read_count(doc, "image_width", 1, MOST_IMAGE, &width, err);
-  read_count(doc, "accumulate", 1, SN_ITERATION_BATCHES, &accumulate, err);
   read_count(doc, "memory_bytes", 0, MOST_BYTES, &head->memory_bytes, err);
   read_count(doc, "host_memory_bytes", 0, MOST_BYTES, &head->host_memory_bytes, err);
-  read_count(doc, "pool_limit_bytes", 0, MOST_BYTES, &head->options.pool_bytes, err);
-  read_flag(doc, "inference", &head->options.iteration.inference, err);
-  read_flag(doc, "shared_link", &head->options.shared_link, err);
   head->batch = (uint32_t)batch;
   head->image_height = (uint32_t)height;
   head->image_width = (uint32_t)width;
-  head->options.iteration.accumulate = (uint32_t)accumulate;
 }
 
 sn_status sn_plan_read_head(const sn_json_lists *file, sn_plan_head *head, sn_err *err) {
@@ -145,8 +141,8 @@ sn_status sn_plan_read_head(const sn_json_lists *file, sn_plan_head *head, sn_er
   head->net = sn_json_text(doc, root, "net", err);
   if (sn_json_has(root, "gpu")) head->gpu = sn_json_text(doc, root, "gpu", err);
   read_numbers(doc, head, err);
-  read_words(doc, head, err);
-  read_freeze(doc, head, err);
+  read_strategy(doc, head, err);
+  read_conditions(doc, head, err);
   return err->code;
 }
 
@@ -555,7 +551,10 @@ static sn_status read_sizes(const reader *r) {
   const char *layouts = sn_json_has(root, "layouts") ? sn_json_text(doc, root, "layouts", err) : NULL;
   count_copies(r->plan);
   count_load(r->plan);
-  READ_WORD("placement", sn_placement_parse, &r->plan->placement);
+  sn_err why = SN_ERR_INIT;
+  const char *placement = sn_json_has(root, "placement") ? sn_json_text(doc, root, "placement", err) : NULL;
+  if (placement && sn_placement_parse(placement, &r->plan->placement, &why) != SN_OK)
+    sn_json_fail(doc, cJSON_GetObjectItemCaseSensitive(root, "placement"), err, "%s", why.text);
   read_count(doc, "pool_bytes", 0, MOST_BYTES, &pool, err);
   read_count(doc, "external_bytes", 0, MOST_BYTES, &external, err);
   if (pool > 0) r->plan->pool_bytes = pool;

@@ -45,7 +45,7 @@ static void train(training *t, place *p, const char *name, const char *strategy,
   if (session) sn_session_add(session, parsed, &err);
   if (err.code != SN_OK) fail_msg("%s", err.text);
   sn_run *run = sn_session_take(session);
-  assert_int_equal(run->accumulate, batches);
+  assert_int_equal(run->conditions.accumulate, batches);
   assert_true(run->results[0].digest != 0);
   t->digest = run->results[0].digest;
   sn_run_free(run);

@@ -135,8 +135,8 @@ static void conforms(const subject *s) {
     if (strategy_of(i).offload == SN_OFFLOAD_CACHE) moved += m->offload_bytes;
     again += m->recomputed_layers;
   }
-  assert_string_equal(run->optimizer, sn_optimizer_name(s->optimizer));
-  assert_int_equal(run->accumulate, s->accumulate > 1 ? s->accumulate : 1);
+  assert_string_equal(run->conditions.optimizer, sn_optimizer_name(s->optimizer));
+  assert_int_equal(run->conditions.accumulate, s->accumulate > 1 ? s->accumulate : 1);
   assert_int_equal(run->results[1].persistent.optimizer_state, 4 * sn_optimizer_states(s->optimizer) * net->parameters);
   assert_true(moved > 0 && again > 0); /* the cache had to work, and so had recomputation */
   assert_true(wrapped > 0 || !strstr(s->net, "small_resnet"));
@@ -254,7 +254,7 @@ static uint64_t conforms_partly(const subject *s) {
   }
   const uint64_t trained = sn_freeze_trained(s->freeze, net);
   assert_true(trained > 0 && trained < net->parameters && sent > 0);
-  assert_string_equal(run->freeze, s->freeze ? s->freeze : "");
+  assert_string_equal(run->conditions.freeze, s->freeze ? s->freeze : "");
   assert_int_equal(run->results[1].persistent.optimizer_state,
                    4 * sn_optimizer_states(s->optimizer) * trained + counter_bytes(s, net));
   sn_run_free(run);

@@ -76,8 +76,8 @@ static sn_run *train(const sn_net *net, const subject *s, sn_external external) 
 static void conforms(const subject *s) {
   sn_net *net = load(s->net, s->batch);
   sn_run *memory = train(net, s, SN_EXTERNAL_HOST), *disk = train(net, s, SN_EXTERNAL_DISK);
-  assert_string_equal(memory->external, "host");
-  assert_string_equal(disk->external, "disk");
+  assert_string_equal(memory->conditions.external, "host");
+  assert_string_equal(disk->conditions.external, "disk");
   assert_int_equal(disk->n_results, 2 * STRATEGIES);
   for (uint32_t i = 0; i < disk->n_results; i += 2) {
     const sn_result *planned = &disk->results[i], *m = planned + 1;

@@ -15,7 +15,7 @@ static inline sn_live live_of(const char *spec, const sn_net *net, const char *s
   sn_run *run = sn_simulate(spec, net, &gpu, &s, 1, &options, &err);
   must(&err);
   assert_int_equal(run->n_results, 1);
-  assert_string_equal(run->freeze, iteration.freeze ? iteration.freeze : "");
+  assert_string_equal(run->conditions.freeze, iteration.freeze ? iteration.freeze : "");
   sn_live live = run->results[0].live;
   sn_run_free(run);
   return live;

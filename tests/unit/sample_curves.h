@@ -87,12 +87,12 @@ static inline sn_run *curve_run(const char *net, const curve_layer *layers, uint
                   .batch = batch,
                   .gpu = "k40c"};
   run->memory_bytes = memory;
-  run->workspace = "none";
-  run->external = "host";
-  run->allocator = "pool";
-  run->optimizer = "momentum";
-  run->precision = "fp32";
-  run->freeze = "";
+  run->conditions.workspace = "none";
+  run->conditions.external = "host";
+  run->conditions.allocator = "pool";
+  run->conditions.optimizer = "momentum";
+  run->conditions.precision = "fp32";
+  run->conditions.freeze = "";
   run->costs = "model";
   run->device = run->data = "";
   run->n_steps = 2 * n;

@@ -51,8 +51,8 @@ static char *draw(bool known) {
                       .peak = &peak,
                       .n_peak = 1,
                       .corun = {.policy = "path", .sharing = "fenced", .interval = "4"}};
-  const sn_run run = {.precision = "fp32",
-                      .freeze = "",
+  const sn_run run = {.conditions.precision = "fp32",
+                      .conditions.freeze = "",
                       .net = "mine",
                       .net_name = "mine",
                       .gpu = "knl7250",

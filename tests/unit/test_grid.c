@@ -182,8 +182,8 @@ static void iterations_are_axes(void **unused) {
   sn_point p[4][2];
   for (uint32_t i = 0; i < 4; i++) sn_point_compute(grid, i, NULL, p[i]); /* optimizer 2, batches 1 */
   sn_grid_at(grid, 3, at);
-  assert_int_equal(sn_grid_iteration(grid, at).optimizer, SN_OPTIMIZER_ADAM);
-  assert_int_equal(sn_grid_iteration(grid, at).accumulate, 4);
+  assert_int_equal(sn_grid_options(grid, at).iteration.optimizer, SN_OPTIMIZER_ADAM);
+  assert_int_equal(sn_grid_options(grid, at).iteration.accumulate, 4);
   assert_true(p[0][0].peak_device_bytes < p[1][0].peak_device_bytes); /* all gradients beside those being made */
   assert_true(p[0][0].peak_device_bytes < p[2][0].peak_device_bytes); /* moments */
   assert_true(3 * p[0][0].iteration_ns < p[1][0].iteration_ns && p[1][0].iteration_ns < 4 * p[0][0].iteration_ns);

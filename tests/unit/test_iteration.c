@@ -28,8 +28,8 @@ static sn_result result_of(const question *q, const char *strategy, sn_iteration
   sn_run *run = ask(q, strategy, iteration, &err);
   must(&err);
   assert_int_equal(run->n_results, 1);
-  assert_int_equal(run->accumulate, sn_iteration_batches(iteration));
-  assert_int_equal(run->inference, iteration.inference);
+  assert_int_equal(run->conditions.accumulate, sn_iteration_batches(iteration));
+  assert_int_equal(run->conditions.inference, iteration.inference);
   sn_result r = run->results[0];
   r.strategy = r.peak_layer = r.pool_layer = NULL; /* the run's */
   sn_run_free(run);

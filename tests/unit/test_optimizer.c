@@ -222,7 +222,7 @@ static int64_t iteration(const sn_net *net, const sn_device *gpu, sn_optimizer o
   options.iteration.optimizer = optimizer;
   sn_run *run = sn_simulate("alexnet", net, gpu, &liveness, 1, &options, &err);
   must(&err);
-  assert_string_equal(run->optimizer, sn_optimizer_name(optimizer));
+  assert_string_equal(run->conditions.optimizer, sn_optimizer_name(optimizer));
   int64_t ns = run->results[0].iteration_ns;
   *device_bytes = run->results[0].peak_device_bytes;
   sn_run_free(run);

@@ -329,16 +329,17 @@ static void names_its_question(void **state) {
   cJSON *plan = cJSON_Parse(text);
   assert_string_equal(text_of(plan, "net"), run->net);
   assert_string_equal(text_of(plan, "gpu"), run->gpu);
-  assert_string_equal(text_of(plan, "workspace"), run->workspace);
-  assert_string_equal(text_of(plan, "external"), run->external);
-  assert_string_equal(text_of(plan, "allocator"), run->allocator);
+  assert_string_equal(text_of(plan, "workspace"), run->conditions.workspace);
+  assert_string_equal(text_of(plan, "external"), run->conditions.external);
+  assert_string_equal(text_of(plan, "allocator"), run->conditions.allocator);
   assert_string_equal(text_of(plan, "costs"), run->costs);
   assert_true(number(plan, "image_height") == 96 && run->image_height == 96 && number(plan, "image_width") == 96);
   assert_true(number(plan, "memory_bytes") == run->memory_bytes && run->memory_bytes == UINT64_C(3) << 30);
-  assert_true(number(plan, "pool_limit_bytes") == run->pool_limit_bytes && run->pool_limit_bytes == 12345678);
+  assert_true(number(plan, "pool_limit_bytes") == run->conditions.pool_limit_bytes &&
+              run->conditions.pool_limit_bytes == 12345678);
   assert_true(number(plan, "pool_offered_bytes") == 12345678);
   assert_true(number(plan, "pool_bytes") == run->results[0].pool_bytes);
-  assert_true(cJSON_IsTrue(cJSON_GetObjectItem(plan, "shared_link")) && run->shared_link);
+  assert_true(cJSON_IsTrue(cJSON_GetObjectItem(plan, "shared_link")) && run->conditions.shared_link);
   assert_true(cJSON_IsTrue(cJSON_GetObjectItem(plan, "fits")) == run->results[0].fits);
   cJSON_Delete(plan);
   sn_run_free(run);

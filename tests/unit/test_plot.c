@@ -218,7 +218,7 @@ static void the_picture_says_what_it_shows(void **state) {
   assert_null(strstr(svg, "room for tensors"));
   free(svg);
   sn_run *run = alexnet("alexnet", MIB(11439));
-  run->pool_limit_bytes = MIB(1234);
+  run->conditions.pool_limit_bytes = MIB(1234);
   put(place, run);
   draw(place, path);
   svg = slurp(path, &bytes);

@@ -26,14 +26,14 @@ static void fill(sample *s, const uint32_t *batches, uint32_t count, double gib)
     s->rows[i] = (sn_sweep_row){.net = "it's a net",
                                 .gpu = "k40c",
                                 .memory_bytes = UINT64_C(8) << 30,
-                                .workspace = "dynamic",
-                                .external = "host",
-                                .allocator = "pool",
-                                .optimizer = "momentum",
-                                .accumulate = 1,
-                                .precision = "fp32",
+                                .conditions.workspace = "dynamic",
+                                .conditions.external = "host",
+                                .conditions.allocator = "pool",
+                                .conditions.optimizer = "momentum",
+                                .conditions.accumulate = 1,
+                                .conditions.precision = "fp32",
                                 .placement = "packed",
-                                .freeze = "",
+                                .conditions.freeze = "",
                                 .batch = batches[i / 2],
                                 .strategy = s->chart.strategies[i % 2],
                                 .failure = "",
@@ -148,7 +148,7 @@ static void over_pools_the_limit_is_theirs(void **unused) {
   fill(&s, (const uint32_t[]){4, 4, 4}, 3, 1);
   s.chart.x = SN_PLOT_X_POOL;
   for (uint32_t i = 0; i < 6; i++) {
-    s.rows[i].pool_limit_bytes = i < 4 ? (uint64_t)(i / 2 + 1) << 31 : 0;
+    s.rows[i].conditions.pool_limit_bytes = i < 4 ? (uint64_t)(i / 2 + 1) << 31 : 0;
     s.rows[i].pool_bytes = UINT64_C(3) << 30;
   }
   char *script = script_of(&s);

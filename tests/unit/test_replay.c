@@ -122,7 +122,7 @@ static void changed_head(void **state) {
   run->net = "./missing.json";
   assert_refused(run, NULL, NULL, "--net FILE");
   *run = good;
-  run->workspace = "some";
+  run->conditions.workspace = "some";
   assert_refused(run, NULL, NULL, "\"some\"");
   *run = good;
   run->parameters++;

@@ -46,8 +46,8 @@ static void runtimes_have_their_own_room_and_passes(void **state) {
                           .least_device_bytes = 12 << 20,
                           .steps = pytorch,
                           .n_steps = 8}};
-  sn_run run = {.precision = "fp32",
-                .freeze = "",
+  sn_run run = {.conditions.precision = "fp32",
+                .conditions.freeze = "",
                 .net = "mine",
                 .net_name = "mine",
                 .gpu = "k40c",
@@ -105,8 +105,13 @@ static void pool_tells_kinds_apart(void **state) {
                    .places = places,
                    .pool_bytes = 2 << 20};
   sn_result result = {.strategy = "pytorch", .pool_cause = "", .source = "sim"};
-  sn_run run = {
-      .precision = "fp32", .freeze = "", .net = "mine", .net_name = "mine", .gpu = "k40c", .device = "", .created = ""};
+  sn_run run = {.conditions.precision = "fp32",
+                .conditions.freeze = "",
+                .net = "mine",
+                .net_name = "mine",
+                .gpu = "k40c",
+                .device = "",
+                .created = ""};
   sn__curve curve = {&run, &result};
   sn__chart chart = {
       .kind = SN_PLOT_POOL, .form = SN__FORM_SVG, .curves = &curve, .n_curves = 1, .n_runs = 1, .timeline = &t};

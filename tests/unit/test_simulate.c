@@ -72,12 +72,12 @@ static void given_pool(void **state) {
   q.options.workspace = SN_WORKSPACE_NONE;
   sn_run *run = ask(q);
   uint64_t needed = run->results[0].pool_bytes;
-  assert_true(run->pool_limit_bytes == 0);
+  assert_true(run->conditions.pool_limit_bytes == 0);
   sn_run_free(run);
   for (uint64_t limit = needed - 1; limit <= needed; limit++) {
     q.options.pool_bytes = limit;
     run = ask(q);
-    assert_true(run->memory_bytes == UINT64_C(11439) << 20 && run->pool_limit_bytes == limit);
+    assert_true(run->memory_bytes == UINT64_C(11439) << 20 && run->conditions.pool_limit_bytes == limit);
     assert_true(run->results[0].pool_bytes == needed);
     assert_int_equal(run->results[0].fits, limit == needed);
     sn_run_free(run);
@@ -107,8 +107,8 @@ static void links(void **state) {
   assert_true(iteration_of(host) < iteration_of(remote));
   assert_true(iteration_of(shared) >= iteration_of(host));
   sn_run *run = ask(shared);
-  assert_true(run->shared_link);
-  assert_string_equal(run->external, "host");
+  assert_true(run->conditions.shared_link);
+  assert_string_equal(run->conditions.external, "host");
   sn_run_free(run);
 }
 
@@ -121,7 +121,7 @@ static void cuda_allocator(void **state) {
   q.options.workspace = SN_WORKSPACE_NONE;
   sn_run *run = ask(q);
   assert_int_equal(run->results[0].allocation_ns, 36 * (gpu.malloc_ns + gpu.free_ns));
-  assert_string_equal(run->allocator, "cuda");
+  assert_string_equal(run->conditions.allocator, "cuda");
   sn_run_free(run);
   q.options.workspace = SN_WORKSPACE_MAX; /* 5 CONVs, forward and backward */
   run = ask(q);
@@ -135,7 +135,7 @@ static void cuda_allocator(void **state) {
 
 static void check_result(const sn_run *run, const sn_result *r) {
   assert_true(r->peak_device_bytes == r->context_bytes + sn_persistent_total(&r->persistent) + r->pool_bytes);
-  bool in_pool = run->pool_limit_bytes == 0 || r->pool_bytes <= run->pool_limit_bytes;
+  bool in_pool = run->conditions.pool_limit_bytes == 0 || r->pool_bytes <= run->conditions.pool_limit_bytes;
   assert_int_equal(r->fits, r->peak_device_bytes <= run->memory_bytes && in_pool);
   assert_true(r->pool_bytes >= r->peak_tensor_bytes);
   assert_true(r->pool_fragmentation >= 0 && r->pool_fragmentation < 1);

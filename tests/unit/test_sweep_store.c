@@ -11,18 +11,18 @@ static sn_sweep_row sample_row(uint32_t point) {
                         .net = "resnet:n1=3,n2=4",
                         .gpu = "k40c",
                         .memory_bytes = 11994660864,
-                        .workspace = "dynamic",
-                        .external = "host",
-                        .allocator = "pool",
-                        .optimizer = point < 6 ? "adam" : "momentum",
-                        .accumulate = point < 6 ? point : 1,
-                        .inference = point == 4,
-                        .precision = point == 5 ? "amp-bf16" : "fp32",
+                        .conditions.workspace = "dynamic",
+                        .conditions.external = "host",
+                        .conditions.allocator = "pool",
+                        .conditions.optimizer = point < 6 ? "adam" : "momentum",
+                        .conditions.accumulate = point < 6 ? point : 1,
+                        .conditions.inference = point == 4,
+                        .conditions.precision = point == 5 ? "amp-bf16" : "fp32",
                         .largest_load_bytes = 7000 + point,
                         .placement = "packed",
                         .image = 224,
-                        .shared_link = true,
-                        .pool_limit_bytes = point % 2 ? 0 : UINT64_C(3) << 30,
+                        .conditions.shared_link = true,
+                        .conditions.pool_limit_bytes = point % 2 ? 0 : UINT64_C(3) << 30,
                         .batch = 8 * (point / 3 + 1),
                         .strategy = point % 3 ? "liveness" : "baseline",
                         .failure = point == 5 ? "out of host memory" : "",
@@ -46,17 +46,19 @@ static void assert_row(const sn_sweep_row *got, const sn_sweep_row *want, uint32
   assert_true(got->point == want->point && got->batch == want->batch && got->fits == want->fits);
   assert_string_equal(got->net, want->net);
   assert_string_equal(got->gpu, want->gpu);
-  assert_string_equal(got->workspace, want->workspace);
-  assert_string_equal(got->external, want->external);
-  assert_string_equal(got->allocator, want->allocator);
-  assert_string_equal(got->optimizer, want->optimizer);
-  assert_string_equal(got->precision, want->precision);
+  assert_string_equal(got->conditions.workspace, want->conditions.workspace);
+  assert_string_equal(got->conditions.external, want->conditions.external);
+  assert_string_equal(got->conditions.allocator, want->conditions.allocator);
+  assert_string_equal(got->conditions.optimizer, want->conditions.optimizer);
+  assert_string_equal(got->conditions.precision, want->conditions.precision);
   assert_true(got->largest_load_bytes == want->largest_load_bytes);
-  assert_true(got->accumulate == want->accumulate && got->inference == want->inference);
+  assert_true(got->conditions.accumulate == want->conditions.accumulate &&
+              got->conditions.inference == want->conditions.inference);
   assert_string_equal(got->strategy, want->strategy);
   assert_string_equal(got->failure, want->failure);
-  assert_true(got->image == want->image && got->shared_link == want->shared_link);
-  assert_true(got->memory_bytes == want->memory_bytes && got->pool_limit_bytes == want->pool_limit_bytes);
+  assert_true(got->image == want->image && got->conditions.shared_link == want->conditions.shared_link);
+  assert_true(got->memory_bytes == want->memory_bytes &&
+              got->conditions.pool_limit_bytes == want->conditions.pool_limit_bytes);
   assert_true(got->peak_device_bytes == want->peak_device_bytes && got->peak_tensor_bytes == want->peak_tensor_bytes);
   assert_true(got->least_device_bytes == want->least_device_bytes);
   assert_true(got->pool_bytes == want->pool_bytes && got->workspace_peak_bytes == want->workspace_peak_bytes);
@@ -157,7 +159,7 @@ static void what_is_frozen_is_read_from_the_grid(void **unused) {
     sn_sweep *sweep = sn_sweep_get(store, id, &err);
     assert_status(SN_OK, &err, "");
     assert_string_equal(sweep->head.freeze, kept[i].freeze);
-    assert_string_equal(sweep->rows[0].freeze, kept[i].freeze);
+    assert_string_equal(sweep->rows[0].conditions.freeze, kept[i].freeze);
     sn_sweep_free(sweep);
     sn_store_close(store);
   }

@@ -1,0 +1,123 @@
+/* Conditions; see the header. Of each: how options ask for it. What options say in words is in sn_conditions_of(). */
+#include "sim/policy/conditions.h"
+
+#include "models/globs.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+sn_conditions sn_conditions_of(const sn_options *options, const sn_net *net) {
+  sn_optimizer optimizer = options->iteration.optimizer;
+  return (sn_conditions){.pool_limit_bytes = options->pool_bytes,
+                         .workspace = sn_workspace_name(options->workspace),
+                         .external = sn_external_name(options->external),
+                         .allocator = sn_allocator_name(options->allocator),
+                         .optimizer = sn_optimizer_name(net ? sn_optimizer_on(optimizer, net) : optimizer),
+                         .accumulate = sn_iteration_batches(options->iteration),
+                         .inference = options->iteration.inference,
+                         .precision = sn_precision_name(options->iteration.precision),
+                         .freeze = sn_iteration_freeze(options->iteration),
+                         .shared_link = options->shared_link};
+}
+
+/* ---- asking ---- */
+
+static sn_status apply_pool_limit_bytes(const sn_conditions *c, sn_options *o, sn_err *err) {
+  o->pool_bytes = c->pool_limit_bytes;
+  return err->code;
+}
+
+static sn_status apply_workspace(const sn_conditions *c, sn_options *o, sn_err *err) {
+  return sn_workspace_parse(c->workspace, &o->workspace, err);
+}
+
+static sn_status apply_external(const sn_conditions *c, sn_options *o, sn_err *err) {
+  return sn_external_parse(c->external, &o->external, err);
+}
+
+static sn_status apply_allocator(const sn_conditions *c, sn_options *o, sn_err *err) {
+  return sn_allocator_parse(c->allocator, &o->allocator, err);
+}
+
+static sn_status apply_optimizer(const sn_conditions *c, sn_options *o, sn_err *err) {
+  return sn_optimizer_parse(c->optimizer, &o->iteration.optimizer, err);
+}
+
+static sn_status apply_accumulate(const sn_conditions *c, sn_options *o, sn_err *err) {
+  if (c->accumulate < 1 || c->accumulate > SN_ITERATION_BATCHES)
+    return sn_fail(err, SN_BAD_USAGE, "an update of %" PRIu32 " batches; 1 to %d are possible", c->accumulate,
+                   SN_ITERATION_BATCHES);
+  o->iteration.accumulate = c->accumulate;
+  return SN_OK;
+}
+
+static sn_status apply_inference(const sn_conditions *c, sn_options *o, sn_err *err) {
+  o->iteration.inference = c->inference;
+  return err->code;
+}
+
+static sn_status apply_precision(const sn_conditions *c, sn_options *o, sn_err *err) {
+  return sn_precision_parse(c->precision, &o->iteration.precision, err);
+}
+
+static sn_status apply_freeze(const sn_conditions *c, sn_options *o, sn_err *err) {
+  o->iteration.freeze = c->freeze;
+  return *c->freeze ? sn_globs_check_text("--freeze", c->freeze, err) : err->code;
+}
+
+static sn_status apply_shared_link(const sn_conditions *c, sn_options *o, sn_err *err) {
+  o->shared_link = c->shared_link;
+  return err->code;
+}
+
+sn_status sn_conditions_apply(const sn_conditions *conditions, sn_options *options, sn_err *err) {
+  for (uint32_t i = 0; i < SN_CONDITION_ROWS && err->code == SN_OK; i++)
+    sn_condition_table[i].apply(conditions, options, err);
+  return err->code;
+}
+
+/* ---- by name ---- */
+
+#define KIND(member)                                                                                                   \
+  _Generic((member), const char * : SN_CONDITION_WORD, bool : SN_CONDITION_FLAG, uint32_t : SN_CONDITION_COUNT,        \
+           uint64_t : SN_CONDITION_BYTES)
+#define ROW(type, name, usual, told, over, title)                                                                      \
+  {#name, KIND(((sn_conditions *)0)->name), offsetof(sn_conditions, name), usual, told, over, title, apply_##name},
+
+const sn_condition sn_condition_table[SN_CONDITION_ROWS] = {SN_CONDITIONS(ROW)};
+
+const void *sn_condition_of(const sn_condition *condition, const sn_conditions *conditions) {
+  return (const char *)conditions + condition->offset;
+}
+
+const char *sn_condition_text(const sn_condition *condition, const sn_conditions *conditions,
+                              char room[SN_CONDITION_TEXT]) {
+  const void *member = sn_condition_of(condition, conditions);
+  switch (condition->kind) {
+  case SN_CONDITION_WORD:
+    return *(const char *const *)member;
+  case SN_CONDITION_FLAG:
+    return *(const bool *)member ? "true" : "false";
+  case SN_CONDITION_COUNT:
+    snprintf(room, SN_CONDITION_TEXT, "%" PRIu32, *(const uint32_t *)member);
+    return room;
+  case SN_CONDITION_BYTES:
+    break;
+  }
+  snprintf(room, SN_CONDITION_TEXT, "%" PRIu64, *(const uint64_t *)member);
+  return room;
+}
+
+bool sn_condition_is_usual(const sn_condition *condition, const sn_conditions *conditions) {
+  char room[SN_CONDITION_TEXT];
+  return strcmp(sn_condition_text(condition, conditions, room), condition->usual) == 0;
+}
+
+bool sn_conditions_same(const sn_conditions *a, const sn_conditions *b) {
+  char x[SN_CONDITION_TEXT], y[SN_CONDITION_TEXT];
+  for (uint32_t i = 0; i < SN_CONDITION_ROWS; i++)
+    if (strcmp(sn_condition_text(&sn_condition_table[i], a, x), sn_condition_text(&sn_condition_table[i], b, y)) != 0)
+      return false;
+  return true;
+}
