@@ -2,8 +2,8 @@
  * killed at any moment, the file opens again and holds every finished run and no part of another.
  *
  * Tables (STRICT, foreign keys on): devices, runs, results, route, steps, peaks, tensors; sweeps, points (db/sweep.h);
- * views for people who query by hand (docs/store.md). The schema version is SQLite's user_version; a file of another one
- * is refused. Errors: SN_BAD_FILE, with the path and what to do (--db FILE,
+ * views for people who query by hand (docs/store.md). The schema version is SQLite's user_version; a file of another
+ * one is refused. Errors: SN_BAD_FILE, with the path and what to do (--db FILE,
  * --no-db); SN_BAD_INPUT for a corrupt file, another schema, another program's database, an unknown run. An open store
  * is for one thread at a time.
  */

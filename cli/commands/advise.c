@@ -355,7 +355,8 @@ sn_status sn_cli_advise(const sn_args *args, sn_err *err) {
                          ? sn_runtime_of_all(args->strategies, args->n_strategies) == SN_RUNTIME_PYTORCH
                          : !args->front && args->runtime != SN_RUNTIME_SUPERNEURONS;
   adviser a = {.args = args, .for_pytorch = for_pytorch};
-  if (args->front && (args->runtime == SN_RUNTIME_PYTORCH || args->n_strategies > 0 || args->inference))
+  if (args->front &&
+      (args->runtime == SN_RUNTIME_PYTORCH || args->n_strategies > 0 || args->options.iteration.inference))
     return sn_fail(err, SN_BAD_USAGE,
                    "--front compares rules of training that it chooses; --for, --strategy and --inference "
                    "do not go with it");

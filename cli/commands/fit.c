@@ -25,7 +25,7 @@ static sn_status check_max(const sn_args *args, sn_err *err) {
 static sn_status check_min(const sn_args *args, sn_err *err) {
   static const char question[] = "--min memory", why[] = "the memory is what is looked for";
   if (refuse(args->memory.given, "--memory", question, why, err) != SN_OK ||
-      refuse(args->pool.given, "--pool", question, why, err) != SN_OK ||
+      refuse(args->options.pool_bytes > 0, "--pool", question, why, err) != SN_OK ||
       refuse(args->margin_text != NULL, "--margin", question, "add it to the answer", err) != SN_OK)
     return err->code;
   if (!args->batch)

@@ -96,7 +96,7 @@ static sn_status ask(ranking *r, candidate *c, sn_err *err) {
 }
 
 static sn_status add(ranking *r, const sn_device *device, sn_err *err) {
-  if (sn_device_check_precision(device, r->question->args->precision, err) != SN_OK) return err->code;
+  if (sn_device_check_precision(device, r->question->args->options.iteration.precision, err) != SN_OK) return err->code;
   candidate *c = &r->all[r->count];
   *c = (candidate){.device = *device, .index = r->count};
   r->count++;
@@ -121,7 +121,8 @@ static sn_status rank(ranking *r, sn_err *err) {
     if (sn_device_known(i, &device, err) != SN_OK) return err->code;
     bool asked = q->args->profile && strcmp(device.name, q->args->gpu) == 0;
     sn_err reason = SN_ERR_INIT;
-    if (!asked && suits(q, &device) && sn_device_check_precision(&device, q->args->precision, &reason) != SN_OK) {
+    if (!asked && suits(q, &device) &&
+        sn_device_check_precision(&device, q->args->options.iteration.precision, &reason) != SN_OK) {
       r->lacking++;
       continue;
     }
@@ -147,7 +148,7 @@ static void print_heading(const sn_question *q, FILE *out) {
   fputs(", fastest first\n", out);
   if (q->options.iteration.precision == SN_FP32)
     fputs("float32 without TF32: no tensor cores (--precision tf32; tf32-conv is PyTorch as it starts)\n", out);
-  else if (!q->args->precision_given)
+  else if (!sn_args_gave(q->args, "precision"))
     fputs("as PyTorch starts: convolutions in TF32 where there are tensor cores for it (--precision fp32: without)\n",
           out);
   sn_capacity_print_switches(q, out);

@@ -41,7 +41,7 @@ static void print_heading(const asked *a, FILE *out) {
   else if (a->args->image)
     fprintf(out, ", images of %" PRIu32 "x%" PRIu32, sn_image_height(a->args->image), sn_image_width(a->args->image));
   sn_capacity_print_where(&a->question, out);
-  fprintf(out, ", workspace %s\n\n", sn_workspace_name(a->args->workspace));
+  fprintf(out, ", workspace %s\n\n", sn_workspace_name(a->args->options.workspace));
 }
 
 static void result_cells(sn_table *table, const sn_fit_answer *x) {
@@ -229,7 +229,7 @@ static sn_status write_json(const asked *a, FILE *out, sn_err *err) {
   sn_json_object o = sn_json_begin();
   sn_json_put_text(&o, "net", a->args->net);
   sn_capacity_put_where(&o, &a->question);
-  sn_json_put_text(&o, "workspace", sn_workspace_name(a->args->workspace));
+  sn_json_put_text(&o, "workspace", sn_workspace_name(a->args->options.workspace));
   sn_json_put_text(&o, "maximize", knob_name(a));
   sn_json_put_count(&o, "step", a->knob.step);
   if (a->spec.kind != SN_KNOB_BATCH) sn_json_put_count(&o, "batch", a->args->batch);

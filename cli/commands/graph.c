@@ -114,7 +114,8 @@ static sn_status print_table(const sn_route *r, const sn_args *args, const sn_ou
   char *room = malloc(CELL_ROOM);
   sn_table *table = sn_table_new(columns, sizeof columns / sizeof columns[0]);
   fprintf(out->stream, "%s, batch %" PRIu32 ", dialect %s%s%s%s%s\n%s\n\n", r->name, r->batch, r->dialect->name,
-          args->precision == SN_FP32 ? "" : ", ", args->precision == SN_FP32 ? "" : sn_precision_name(args->precision),
+          args->options.iteration.precision == SN_FP32 ? "" : ", ",
+          args->options.iteration.precision == SN_FP32 ? "" : sn_precision_name(args->options.iteration.precision),
           *args->freeze ? ", frozen: " : "", args->freeze, r->dialect->summary);
   for (uint32_t s = 0; s < r->n_steps && room; s++) put_step(table, r, s, room);
   if (!room)
@@ -180,7 +181,8 @@ static sn_status print_json(const sn_route *r, const sn_args *args, FILE *out, s
   sn_json_put_count(&o, "batch", r->batch);
   sn_json_put_text(&o, "dialect", r->dialect->name);
   sn_json_put_text(&o, "order", sn_order_name(args->order));
-  if (args->precision != SN_FP32) sn_json_put_text(&o, "precision", sn_precision_name(args->precision));
+  if (args->options.iteration.precision != SN_FP32)
+    sn_json_put_text(&o, "precision", sn_precision_name(args->options.iteration.precision));
   if (*args->freeze) sn_json_put_text(&o, "freeze", args->freeze);
   sn_json_put_count(&o, "tensor_bytes", r->tensor_bytes);
   sn_json_end(&o, "", true, ",\n\"tensors\":[", out, err);
@@ -267,8 +269,11 @@ static sn_status print(const sn_args *args, const sn_route *route, sn_err *err) 
 }
 
 static sn_route *make_route(const sn_net *net, const sn_args *args, sn_err *err) {
-  const sn_iteration iteration = {.inference = args->inference, .precision = args->precision, .freeze = args->freeze};
-  if (sn_net_check_training(net, args->inference, err) != SN_OK || sn_freeze_check(args->freeze, net, err) != SN_OK)
+  const sn_iteration iteration = {.inference = args->options.iteration.inference,
+                                  .precision = args->options.iteration.precision,
+                                  .freeze = args->freeze};
+  if (sn_net_check_training(net, args->options.iteration.inference, err) != SN_OK ||
+      sn_freeze_check(args->freeze, net, err) != SN_OK)
     return NULL;
   return sn_route_new_for(net, args->dialect, args->order, iteration, NULL, err);
 }

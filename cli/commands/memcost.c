@@ -31,7 +31,8 @@ static void print_head(const cost *c, FILE *out) {
   snprintf(name, sizeof name, "%s", c->net->name);
   fputs(sn_table_clean(name), out);
   sn_capacity_print_batch(c->net, out);
-  if (c->args->precision != SN_FP32) fprintf(out, ", %s", sn_precision_name(c->args->precision));
+  if (c->args->options.iteration.precision != SN_FP32)
+    fprintf(out, ", %s", sn_precision_name(c->args->options.iteration.precision));
   fputs(", as MXNet 1.2.1 plans it; times on ", out);
   sn_table_print_clean(out, c->device->name);
   fprintf(out, "\n%" PRIu32 " steps: %" PRIu32 " forward, %" PRIu32 " backward, %" PRIu32 " sums; match range %" PRIu32,
@@ -88,7 +89,8 @@ static sn_status print_json(const cost *c, FILE *out, sn_err *err) {
   sn_json_put_count(&o, "image_height", sn_layer_rows(&c->net->layers[0]));
   sn_json_put_count(&o, "image_width", c->net->layers[0].out.w);
   sn_json_put_text(&o, "gpu", c->device->name);
-  if (c->args->precision != SN_FP32) sn_json_put_text(&o, "precision", sn_precision_name(c->args->precision));
+  if (c->args->options.iteration.precision != SN_FP32)
+    sn_json_put_text(&o, "precision", sn_precision_name(c->args->options.iteration.precision));
   sn_json_put_count(&o, "match_range", c->args->match_range);
   if (c->args->colours == SN_COLOURS_ANCESTORS)
     sn_json_put_text(&o, "colors", "ancestors");
@@ -117,7 +119,7 @@ static sn_status print(const cost *c, sn_err *err) {
 
 static sn_status find(cost *c, sn_err *err) {
   const sn_args *a = c->args;
-  return sn_memcost_of(c->net, c->device, a->precision, a->match_range, a->colours, &c->memcost, err);
+  return sn_memcost_of(c->net, c->device, a->options.iteration.precision, a->match_range, a->colours, &c->memcost, err);
 }
 
 sn_status sn_cli_memcost(const sn_args *args, sn_err *err) {
@@ -126,7 +128,7 @@ sn_status sn_cli_memcost(const sn_args *args, sn_err *err) {
   if (!args->net) return sn_fail(err, SN_BAD_USAGE, "--net is missing; %s", example);
   if (!args->batch) return sn_fail(err, SN_BAD_USAGE, "--batch is missing; %s", example);
   if (sn_device_load(args->gpu, &device, err) != SN_OK ||
-      sn_device_check_precision(&device, args->precision, err) != SN_OK)
+      sn_device_check_precision(&device, args->options.iteration.precision, err) != SN_OK)
     return err->code;
   sn_net *net = sn_question_net(args, err);
   cost c = {.args = args, .net = net, .device = &device};

@@ -114,7 +114,7 @@ sn_status sn_cli_show_net(const sn_args *args, sn_err *err) {
                    "a network's file holds no adapters: write it without --lora, and give --lora with --net FILE");
   sn_out out;
   sn_net *net = sn_net_load(args->net, args->batch ? args->batch : 1, args->image, err);
-  if (net && sn_net_check_training(net, args->inference, err) != SN_OK) {
+  if (net && sn_net_check_training(net, args->options.iteration.inference, err) != SN_OK) {
     sn_net_free(net);
     return err->code;
   }

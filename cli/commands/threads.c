@@ -93,7 +93,7 @@ static void print_head(const answer *a, FILE *out) {
   fprintf(out,
           "\n%" PRIu32 " operations of %" PRIu32 " shapes; profiled at interval %s in %" PRIu32
           " training steps%s, untried counts predicted with %.1f %% accuracy\n\n",
-          t->n_ops, t->n_classes, sn_interval_name(a->args->corun.interval, interval), t->profile_steps,
+          t->n_ops, t->n_classes, sn_interval_name(a->args->options.corun.interval, interval), t->profile_steps,
           cores->tile > 1 ? " (threads packed and spread)" : "", 100 * t->accuracy);
 }
 
@@ -178,10 +178,10 @@ static sn_status print_json(const answer *a, FILE *out, sn_err *err) {
   sn_json_put_count(&o, "image_height", sn_layer_rows(&a->net->layers[0]));
   sn_json_put_count(&o, "image_width", a->net->layers[0].out.w);
   sn_json_put_text(&o, "gpu", a->device->name);
-  sn_json_put_text(&o, "optimizer", sn_optimizer_name(a->args->optimizer));
+  sn_json_put_text(&o, "optimizer", sn_optimizer_name(a->args->options.iteration.optimizer));
   sn_json_put_count(&o, "cores", a->device->cores.count);
   sn_json_put_count(&o, "tile", a->device->cores.tile);
-  sn_json_put_text(&o, "interval", sn_interval_name(a->args->corun.interval, interval));
+  sn_json_put_text(&o, "interval", sn_interval_name(a->args->options.corun.interval, interval));
   sn_json_put_count(&o, "operations", a->times->n_ops);
   sn_json_put_count(&o, "measured_ops", a->times->measured_ops);
   sn_json_put_count(&o, "shapes", a->times->n_classes);
@@ -228,13 +228,15 @@ static sn_status print(const answer *a, sn_err *err) {
 
 /* The interval that nobody asked for is no larger than the cores. */
 static uint32_t interval_of(const answer *a) {
-  uint32_t asked = a->args->corun.interval, cores = a->device->cores.count;
+  uint32_t asked = a->args->options.corun.interval, cores = a->device->cores.count;
   return asked == SN_INTERVAL_DEFAULT && a->measured && asked > cores ? cores : asked;
 }
 
 static sn_status ask(answer *a, sn_err *err) {
   sn_route *route = sn_route_new(a->net, SN_DIALECT_SUPERNEURONS, SN_ORDER_ROUTE, err);
-  sn_times *times = route ? sn_times_new(route, a->device, a->args->optimizer, interval_of(a), a->measured, err) : NULL;
+  sn_times *times =
+      route ? sn_times_new(route, a->device, a->args->options.iteration.optimizer, interval_of(a), a->measured, err)
+            : NULL;
   a->times = times;
   if (times && sum_up(a, err) == SN_OK && print(a, err) == SN_OK && a->args->output) draw(a, err);
   free(a->rows);

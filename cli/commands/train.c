@@ -85,19 +85,19 @@ sn_session_options sn_train_options(const sn_args *args) {
   options.iterations = args->iterations;
   options.warmup = args->warmup < args->iterations ? args->warmup : args->iterations - 1;
   options.machine.threads = args->threads;
-  options.machine.accumulate = args->accumulate;
+  options.machine.accumulate = args->options.iteration.accumulate;
   options.machine.check = args->check;
   options.machine.deterministic = args->deterministic;
   options.machine.tf32 = args->tf32;
   options.machine.hyper = args->hyper;
-  options.machine.hyper.optimizer = args->optimizer;
-  options.pool_bytes = args->pool.bytes;
+  options.machine.hyper.optimizer = args->options.iteration.optimizer;
+  options.pool_bytes = args->options.pool_bytes;
   options.freeze = args->freeze;
-  options.placement = args->placement;
-  options.corun = args->corun;
-  options.external = args->external;
+  options.placement = args->options.placement;
+  options.corun = args->options.corun;
+  options.external = args->options.external;
   options.strict_pool = true;
-  if (args->workspace_given) options.workspace = args->workspace;
+  if (sn_args_gave(args, "workspace")) options.workspace = args->options.workspace;
   options.data = args->data;
   options.files = args->files;
   return options;
@@ -267,11 +267,11 @@ static sn_status check_complete(const sn_args *args, const sn_session_options *o
   if (optimizer != SN_OPTIMIZER_MOMENTUM && args->hyper.momentum != defaults.machine.hyper.momentum)
     return sn_fail(err, SN_BAD_USAGE, "--momentum does not go with %s %s, which has none; leave one out",
                    args->operand ? "the plan's" : "--optimizer", sn_optimizer_name(optimizer));
-  if (args->precision != SN_FP32)
+  if (args->options.iteration.precision != SN_FP32)
     return sn_fail(
         err, SN_BAD_USAGE,
         "--precision: snsim %s executes fp32 only; leave it out, or ask snsim --precision %s without running",
-        args->command->name, sn_precision_name(args->precision));
+        args->command->name, sn_precision_name(args->options.iteration.precision));
   if (check_strategies(args, err) != SN_OK || sn_question_check_freeze(args, err) != SN_OK ||
       sn_question_check_corun(args, err) != SN_OK)
     return err->code;

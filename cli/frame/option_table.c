@@ -51,9 +51,9 @@ static const sn_option options[] = {
      sn__parse_order, offsetof(sn_args, order)},
     {"inference", NULL, 0, SN_CMD_SHOW_NET, "How",
      "Shows a network that can only be run, as that of an ONNX file whose batch norms were folded into convolutions.",
-     sn__parse_switch, offsetof(sn_args, inference)},
+     sn__parse_switch, offsetof(sn_args, options.iteration.inference)},
     {"inference", NULL, 0, SN_CMD_GRAPH, "How", "The network is only run, not trained: forward operations alone.",
-     sn__parse_switch, offsetof(sn_args, inference)},
+     sn__parse_switch, offsetof(sn_args, options.iteration.inference)},
     {"nets", "NET|FILE.json,..", 0, SN_CMD_SWEEP, "Points",
      "Networks, parted by commas: alexnet,resnet:n1=3,n2=4,./mine.json. What reads KEY=VALUE belongs to the family "
      "before it. May be given several times, like all lists.",
@@ -108,18 +108,17 @@ static const sn_option options[] = {
      "that came from a file.",
      sn__parse_gpu, 0},
     {"workspace", "none|dynamic|max", 0, SN_CMD_PLOT, "What to draw",
-     "Of a sweep of several workspaces: which. Default: dynamic.", sn__parse_workspace, 0},
+     "Of a sweep of several workspaces: which. Default: dynamic.", sn__parse_condition, 0},
     {"external", "host|peer|remote|disk", 0, SN_CMD_PLOT, "What to draw",
-     "Of a sweep of several: which. Default: host.", sn__parse_external, offsetof(sn_args, external)},
+     "Of a sweep of several: which. Default: host.", sn__parse_condition, 0},
     {"allocator", "pool|cuda|pytorch|pytorch-expandable", 0, SN_CMD_PLOT, "What to draw",
-     "Of a sweep of several: which. Default: pool.", sn__parse_allocator, offsetof(sn_args, allocator)},
+     "Of a sweep of several: which. Default: pool.", sn__parse_condition, 0},
     {"optimizer", "momentum|sgd|adam|adamw|adam8bit|adamw8bit|rmsprop|adagrad|adafactor|lion", 0, SN_CMD_PLOT,
-     "What to draw", "Of a sweep of several: which. Default: momentum.", sn__parse_optimizer,
-     offsetof(sn_args, optimizer)},
+     "What to draw", "Of a sweep of several: which. Default: momentum.", sn__parse_condition, 0},
     {"accumulate", "N", 0, SN_CMD_PLOT, "What to draw", "Of a sweep of several numbers of batches an update: which.",
-     sn__parse_accumulate, offsetof(sn_args, accumulate)},
+     sn__parse_accumulate, offsetof(sn_args, options.iteration.accumulate)},
     {"precision", "fp32|tf32|tf32-conv|bf16|fp16|amp-bf16|amp-fp16", 0, SN_CMD_PLOT, "What to draw",
-     "Of a sweep of several: which. Default: fp32.", sn__parse_precision, 0},
+     "Of a sweep of several: which. Default: fp32.", sn__parse_condition, 0},
     {"x", "batch|pool|memory|image|gpu", 0, SN_CMD_PLOT, "What to draw",
      "What a sweep is drawn over; image also stands for the length of sequences. Default: the first of these that has "
      "several values.",
@@ -133,9 +132,9 @@ static const sn_option options[] = {
     {"memory", "SIZE", 0, SN_CMD_PLOT, "What to draw", "Of a sweep of several memories of a GPU: which.",
      sn__parse_bytes, offsetof(sn_args, memory)},
     {"shared-link", NULL, 0, SN_CMD_PLOT, "What to draw", "Of a sweep of both kinds of link: the shared one.",
-     sn__parse_switch, offsetof(sn_args, shared_link)},
+     sn__parse_switch, offsetof(sn_args, options.shared_link)},
     {"pool", "SIZE", 0, SN_CMD_PLOT, "What to draw", "Of a sweep of several pools: which. Default: all.",
-     sn__parse_bytes, offsetof(sn_args, pool)},
+     sn__parse_pool, offsetof(sn_args, options.pool_bytes)},
     {"image", "N|HxW", 0,
      SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE |
          SN_CMD_MEMCOST | SN_CMD_THREADS | SN_CMD_SHOW_NET | SN_CMD_GRAPH,
@@ -163,7 +162,7 @@ static const sn_option options[] = {
      "For +corun=.., profiling tries 1, 1 + N, 1 + 2N, .. threads up to all cores, a training step each; geometric: "
      "about sqrt 2 "
      "times as many each time. Default: 4.",
-     sn__parse_interval, offsetof(sn_args, corun.interval)},
+     sn__parse_interval, offsetof(sn_args, options.corun.interval)},
     {"match-range", "N", 0, SN_CMD_MEMCOST, "How",
      "How many times larger or smaller the next use of a region of memory may be. 0: no region is used again. "
      "Default: 16, MXNet's.",
@@ -207,8 +206,8 @@ static const sn_option options[] = {
      "profile says; without that, it is shown and not limited.",
      sn__parse_bytes, offsetof(sn_args, host_memory)},
     {"pool", "SIZE", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_RUN | SN_CMD_VALIDATE, "Where",
-     "Size of the pool for tensors and workspace, instead of all that context and parameters leave.", sn__parse_bytes,
-     offsetof(sn_args, pool)},
+     "Size of the pool for tensors and workspace, instead of all that context and parameters leave.", sn__parse_pool,
+     offsetof(sn_args, options.pool_bytes)},
     {"for", "pytorch|superneurons|mxnet|singa|all", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP,
      "How",
      "Whose runtime trains: its strategies are tried where --strategy names none, and the verdict is its. Default: "
@@ -224,13 +223,14 @@ static const sn_option options[] = {
     {"external", "host|peer|remote|disk", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE, "Where",
      "Where offloaded tensors go: host (default), peer (a GPU under the same switch), remote (over RDMA), disk (of the "
      "host; 2 GB/s, unless the profile says otherwise).",
-     sn__parse_external, offsetof(sn_args, external)},
+     sn__parse_condition, 0},
     {"external", "host|disk", 0, SN_CMD_RUN | SN_CMD_VALIDATE, "Where",
      "Where tensors go that are sent out: host (default), or on the CPU disk: a file in $TMPDIR, or /var/tmp, which is "
      "gone when the training is.",
-     sn__parse_external, offsetof(sn_args, external)},
+     sn__parse_condition, 0},
     {"shared-link", NULL, 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP, "Where",
-     "Copies out and in share the bandwidth of one direction.", sn__parse_switch, offsetof(sn_args, shared_link)},
+     "Copies out and in share the bandwidth of one direction.", sn__parse_switch,
+     offsetof(sn_args, options.shared_link)},
     {"strategy", "S,..", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_SWEEP | SN_CMD_RUN | SN_CMD_VALIDATE, "How",
      "A strategy of `snsim list strategies`, or several parted by commas; may be given several times. Default: the "
      "13 of SuperNeurons; simulate and fit ask about pytorch as well. With --freeze, --lora or --precision amp-..: "
@@ -258,16 +258,16 @@ static const sn_option options[] = {
     {"workspace", "none|dynamic|max", 0, SN_CMD_SIMULATE | SN_CMD_FIT, "How",
      "Convolution workspace: none, dynamic (the fastest algorithm that fits in what is left at that step; default), "
      "max (the fastest, whether it fits or not).",
-     sn__parse_workspace, 0},
+     sn__parse_condition, 0},
     {"workspace", "none|dynamic|max", 0, SN_CMD_RUN | SN_CMD_VALIDATE, "How",
      "GPU: convolution workspace none (default: every strategy then uses the same algorithms and gives the same bits), "
      "dynamic or max. A CPU has one algorithm.",
-     sn__parse_workspace, 0},
+     sn__parse_condition, 0},
     {"allocator", "pool|cuda|pytorch|pytorch-expandable", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE, "How",
      "Who hands out memory: pool (default; PyTorch's rows have PyTorch's), cuda (cudaMalloc and cudaFree for every "
      "tensor, with what they cost), pytorch (its caching allocator), or pytorch-expandable (that with "
      "expandable_segments:True).",
-     sn__parse_allocator, offsetof(sn_args, allocator)},
+     sn__parse_condition, 0},
     {"placement", "packed|first-fit", 0,
      SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP | SN_CMD_RUN | SN_CMD_VALIDATE, "How",
      "How tensors and workspaces get their addresses: packed (default: together, once all is known), or first-fit (one "
@@ -293,7 +293,7 @@ static const sn_option options[] = {
      "Which memory +corun=.. uses again: fenced (default: any, and waits for who had it), or free (only what nobody "
      "has "
      "to wait for).",
-     sn__parse_sharing, offsetof(sn_args, corun.reuse)},
+     sn__parse_sharing, offsetof(sn_args, options.corun.reuse)},
     {"backend", "cpu|cuda", 0, SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE, "Where",
      "What trains: cpu (default), or cuda, which needs an NVIDIA GPU with cuDNN and cuBLAS.", sn__parse_backend,
      offsetof(sn_args, backend)},
@@ -321,12 +321,12 @@ static const sn_option options[] = {
      "PyTorch does it. Without it is foreach (of adafactor and lion loop); adam and adamw of transformers' networks "
      "are "
      "fused, as Hugging Face's Trainer has them. A GPU trains by the first two, a CPU by the first four.",
-     sn__parse_optimizer, offsetof(sn_args, optimizer)},
+     sn__parse_condition, 0},
     {"accumulate", "N", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP | SN_CMD_RUN | SN_CMD_VALIDATE,
      "How",
      "Batches that an update is made of, one after the other, their gradients added up: a batch of N times --batch for "
      "the memory of one, and of the gradients. Default: 1.",
-     sn__parse_accumulate, offsetof(sn_args, accumulate)},
+     sn__parse_accumulate, offsetof(sn_args, options.iteration.accumulate)},
     {"precision", "fp32|tf32|tf32-conv|bf16|fp16|amp-bf16|amp-fp16", 0,
      SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_GRAPH |
          SN_CMD_MEMCOST,
@@ -335,7 +335,7 @@ static const sn_option options[] = {
      "alone, where the GPU has them), two (bf16, fp16), or by operation, as PyTorch's autocast has it (amp-bf16, "
      "amp-fp16), of PyTorch's strategies. Published systems have four. Default: tf32-conv, as PyTorch starts, of "
      "questions about PyTorch; else fp32.",
-     sn__parse_precision, 0},
+     sn__parse_condition, 0},
     {"freeze", "GLOB,..", 0,
      SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP | SN_CMD_GRAPH | SN_CMD_RUN | SN_CMD_VALIDATE, "How",
      "Layers that are not trained, by their names, such as 'layer1*': no gradients, no optimizer state, and no "
@@ -359,7 +359,7 @@ static const sn_option options[] = {
     {"inference", NULL, 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP, "How",
      "The network is only run, not trained: forward operations alone, no gradients, no optimizer, nothing kept for "
      "backward.",
-     sn__parse_switch, offsetof(sn_args, inference)},
+     sn__parse_switch, offsetof(sn_args, options.iteration.inference)},
     {"learning-rate", "X", 0, SN_CMD_RUN | SN_CMD_VALIDATE, "How", "Step size of gradient descent. Default: 0.001.",
      sn__parse_rate, offsetof(sn_args, hyper.learning_rate)},
     {"momentum", "X", 0, SN_CMD_RUN | SN_CMD_VALIDATE, "How",

@@ -222,21 +222,28 @@ sn_status sn__parse_list(const char *what, const char *text, void *place, sn_err
   return SN_OK;
 }
 
-sn_status sn__parse_workspace(const char *what, const char *text, void *place, sn_err *err) {
+/* The parsers of sim/ name the option themselves. */
+sn_status sn__parse_condition(const char *what, const char *text, void *place, sn_err *err) {
   sn_args *args = place;
-  (void)what; /* the parsers of sim/ name the option themselves */
-  args->workspace_given = true;
-  return sn_workspace_parse(text, &args->workspace, err);
+  sn_conditions conditions = sn_conditions_of(&args->options, NULL);
+  for (uint32_t i = 0; i < SN_CONDITION_ROWS; i++) {
+    const sn_condition *c = &sn_condition_table[i];
+    if (c->kind != SN_CONDITION_WORD || strcmp(c->name, what + strlen("--")) != 0) continue;
+    *(const char **)sn_condition_place(c, &conditions) = text;
+    args->gave[i] = true;
+    return c->apply(&conditions, &args->options, err);
+  }
+  return sn_fail(err, SN_BUG, "%s: no condition of this name", what);
 }
 
-sn_status sn__parse_external(const char *what, const char *text, void *place, sn_err *err) {
-  (void)what;
-  return sn_external_parse(text, place, err);
+bool sn_args_gave(const sn_args *args, const char *condition) {
+  uint32_t i = 0;
+  while (i + 1 < SN_CONDITION_ROWS && strcmp(sn_condition_table[i].name, condition) != 0) i++;
+  return args->gave[i];
 }
 
-sn_status sn__parse_allocator(const char *what, const char *text, void *place, sn_err *err) {
-  (void)what;
-  return sn_allocator_parse(text, place, err);
+sn_status sn__parse_pool(const char *what, const char *text, void *place, sn_err *err) {
+  return sn_parse_bytes(text, what, 1, place, err);
 }
 
 sn_status sn__parse_modules(const char *what, const char *text, void *place, sn_err *err) {
@@ -250,7 +257,7 @@ sn_status sn__parse_placement(const char *what, const char *text, void *place, s
   sn_args *args = place;
   (void)what;
   args->placement_given = true;
-  return sn_placement_parse(text, &args->placement, err);
+  return sn_placement_parse(text, &args->options.placement, err);
 }
 
 sn_status sn__parse_corun_budget(const char *text, uint64_t *bytes, sn_err *err) {
@@ -262,18 +269,6 @@ sn_status sn__parse_corun_budget(const char *text, uint64_t *bytes, sn_err *err)
 sn_status sn__parse_sharing(const char *what, const char *text, void *place, sn_err *err) {
   (void)what;
   return sn_reuse_parse(text, place, err);
-}
-
-sn_status sn__parse_optimizer(const char *what, const char *text, void *place, sn_err *err) {
-  (void)what;
-  return sn_optimizer_parse(text, place, err);
-}
-
-sn_status sn__parse_precision(const char *what, const char *text, void *place, sn_err *err) {
-  sn_args *args = place;
-  (void)what;
-  args->precision_given = true;
-  return sn_precision_parse(text, &args->precision, err);
 }
 
 sn_status sn__parse_quantize(const char *what, const char *text, void *place, sn_err *err) {

@@ -29,13 +29,8 @@ sn__parse sn__parse_capacity;
 sn__parse sn__parse_bytes_or_0;
 sn__parse sn__parse_strategy;
 sn__parse sn__parse_list;
-sn__parse sn__parse_workspace;
-sn__parse sn__parse_external;
-sn__parse sn__parse_allocator;
 sn__parse sn__parse_modules;
 sn__parse sn__parse_placement;
-sn__parse sn__parse_optimizer;
-sn__parse sn__parse_precision;
 sn__parse sn__parse_freeze;
 sn__parse sn__parse_lora;
 sn__parse sn__parse_quantize;
@@ -55,6 +50,8 @@ sn__parse sn__parse_margin;
 sn__parse sn__parse_image;
 sn__parse sn__parse_accumulate;
 sn__parse sn__parse_sharing;
+sn__parse sn__parse_pool;
+sn__parse sn__parse_condition; /* the one of the option's name, a word */
 sn__parse sn__parse_interval;
 
 /* The budget of +corun=..: "serial", "any" or a size. */

@@ -194,7 +194,7 @@ static sn_status check_name(const sn_args *args, sn_err *err) {
 /* Where co-running has a budget it has one: the last. Those of DTR's logs are read by whoever replays these. */
 static sn_status check_budget(sn_args *args, sn_err *err) {
   if (args->budgets.count == 0 || args->command->bit == SN_CMD_DTR || args->command->bit == SN_CMD_PLOT) return SN_OK;
-  return sn__parse_corun_budget(args->budgets.texts[args->budgets.count - 1], &args->corun.budget_bytes, err);
+  return sn__parse_corun_budget(args->budgets.texts[args->budgets.count - 1], &args->options.corun.budget_bytes, err);
 }
 
 /* A plan from a file says itself what is trained and how. */
@@ -319,8 +319,7 @@ sn_status sn_args_parse(int argc, char *const *argv, sn_args *args, sn_err *err)
                     .match_range = SN_MEMCOST_MATCH_RANGE,
                     .colours = 1,
                     .warmup = 1,
-                    .workspace = SN_WORKSPACE_DYNAMIC,
-                    .corun = SN_CORUN_INIT,
+                    .options = SN_OPTIONS_INIT,
                     .hyper = ((sn_session_options)SN_SESSION_OPTIONS_INIT).machine.hyper};
   parser p = {.argc = argc, .argv = argv, .args = args};
   p.options = sn_option_table(&p.n_options);

@@ -23,6 +23,7 @@
 #include "sim/ask/grid.h"
 #include "sim/ask/simulate.h"
 #include "sim/graph/route.h"
+#include "sim/policy/conditions.h"
 #include "sim/policy/runtime.h"
 
 #include <stdbool.h>
@@ -67,27 +68,19 @@ typedef struct sn_args {
   uint32_t n_teams;
   uint32_t warmup; /* of the iterations: those that do not count for times */
   bool warmup_given;
-  sn_args_bytes memory, context, pool, host_memory;
+  sn_args_bytes memory, context, host_memory;
   sn_strategy strategies[SN_ARGS_STRATEGIES];
-  uint32_t n_strategies; /* 0: none given */
-  sn_workspace workspace;
-  sn_external external;
-  bool eager_modules; /* --modules eager */
-  sn_allocator allocator;
-  sn_placement placement;
+  uint32_t n_strategies;        /* 0: none given */
+  sn_options options;           /* but for `freeze`; accumulate 0: not given */
+  bool gave[SN_CONDITION_ROWS]; /* whether conditions that are words were given */
+  bool eager_modules;           /* --modules eager */
   bool placement_given;
-  sn_optimizer optimizer;
-  sn_precision precision;
-  bool precision_given; /* else PyTorch's questions are asked as PyTorch starts: sn_device_starts_in() */
-  uint32_t accumulate;  /* batches an update; 0: not given */
-  bool inference;
   char freeze[SN_GLOBS_TEXT + 2]; /* of all --freeze, parted by commas; "": none given */
-  sn_corun_options corun;
-  bool check, shared_link, steps, explain, json, no_db, help, version;
+  bool check, steps, explain, json, no_db, help, version;
   const char *plan, *db, *output; /* NULL: not given */
   sn_color color;
   sn_exec_backend backend;
-  bool deterministic, tf32, workspace_given;
+  bool deterministic, tf32;
   const char *data, *trace;
   sn_weight_files files; /* of `run` */
   bool init_given;
@@ -124,6 +117,10 @@ typedef struct sn_args {
   sn_args_lists heuristics;      /* of `dtr`, as budgets are, which others have one of: corun.budget_bytes */
   sn_args_lists budgets;
 } sn_args;
+
+/* Whether a condition that is a word was given, "precision": else PyTorch's questions are asked as PyTorch starts
+ * (sn_device_starts_in()). */
+bool sn_args_gave(const sn_args *args, const char *condition);
 
 /* Every command has a bit, by which options name the commands that take them. */
 enum {

@@ -72,7 +72,7 @@ static sn_status load_profile(const sn_args *args, sn_question *q, const sn_err 
 /* As PyTorch starts, where it is asked about and nobody says otherwise; what was measured was so in float32. */
 void sn_question_settle_precision(sn_question *q, const sn_net *net) {
   const sn_args *args = q->args;
-  if (args->precision_given || sn_args_origin(args) != SN_NETS_OF_TORCHVISION || q->calibration) return;
+  if (sn_args_gave(args, "precision") || sn_args_origin(args) != SN_NETS_OF_TORCHVISION || q->calibration) return;
   q->options.iteration.precision = sn_device_starts_in(&q->device, net);
 }
 
@@ -89,10 +89,11 @@ static sn_status load_device(const sn_args *args, sn_question *q, sn_err *err) {
     return err->code;
   }
   if (unread.code != SN_OK && tell_unread(args, &unread, err) != SN_OK) return err->code;
-  if (!args->which && sn_device_check_precision(&q->device, args->precision, err) != SN_OK) return err->code;
-  if (!args->which && sn_device_emulates(&q->device, args->precision))
+  if (!args->which && sn_device_check_precision(&q->device, args->options.iteration.precision, err) != SN_OK)
+    return err->code;
+  if (!args->which && sn_device_emulates(&q->device, args->options.iteration.precision))
     sn_out_say("%s: %s has no tensor cores for it: the bytes are right, the times, at fp32's rate, are a guess",
-               sn_precision_name(args->precision), q->device.name);
+               sn_precision_name(args->options.iteration.precision), q->device.name);
   sn_question_settle_precision(q, NULL);
   return sn_question_adapt(args, &q->device, &q->margin_bytes, err);
 }
@@ -108,7 +109,8 @@ bool sn_question_asks_pytorch(const sn_question *q) {
 }
 
 bool sn_question_is_of_pytorch(const sn_args *args) {
-  return sn_precision_is_amp(args->precision) || *args->freeze || (args->net && sn_net_lora(args->net));
+  return sn_precision_is_amp(args->options.iteration.precision) || *args->freeze ||
+         (args->net && sn_net_lora(args->net));
 }
 
 /* Those that are named, else the runtime's. */
@@ -124,7 +126,7 @@ static void choose_strategies(const sn_args *args, sn_question *q) {
 }
 
 sn_status sn_question_check_corun(const sn_args *args, sn_err *err) {
-  const sn_corun_options plain = SN_CORUN_INIT, *asked = &args->corun;
+  const sn_corun_options plain = SN_CORUN_INIT, *asked = &args->options.corun;
   const char *option = asked->budget_bytes != plain.budget_bytes ? "--budget"
                        : asked->reuse != plain.reuse             ? "--sharing"
                        : asked->interval != plain.interval       ? "--interval"
@@ -142,7 +144,7 @@ sn_status sn_question_check_freeze(const sn_args *args, sn_err *err) {
   bool lora = args->net && sn_net_lora(args->net);
   const sn_iteration asked = {.freeze = lora ? "*" : args->freeze};
   char name[SN_STRATEGY_TEXT];
-  if (*args->freeze && args->inference)
+  if (*args->freeze && args->options.iteration.inference)
     return sn_fail(err, SN_BAD_USAGE, "--freeze does not go with --inference, which trains nothing; leave one out");
   for (uint32_t i = 0; i < args->n_strategies; i++) {
     const char *why = sn_strategy_refuses(args->strategies[i], asked);
@@ -154,23 +156,25 @@ sn_status sn_question_check_freeze(const sn_args *args, sn_err *err) {
 }
 
 static sn_status check_precision(const sn_args *args, sn_err *err) {
-  const sn_iteration asked = {.precision = args->precision};
+  const sn_iteration asked = {.precision = args->options.iteration.precision};
   char name[SN_STRATEGY_TEXT];
   for (uint32_t i = 0; i < args->n_strategies; i++) {
     const char *why = sn_strategy_refuses(args->strategies[i], asked);
     if (why)
       return sn_fail(err, SN_BAD_USAGE, "--strategy %s does not go with --precision %s: %s; try --strategy pytorch",
-                     sn_strategy_name(args->strategies[i], name), sn_precision_name(args->precision), why);
+                     sn_strategy_name(args->strategies[i], name), sn_precision_name(args->options.iteration.precision),
+                     why);
   }
   return SN_OK;
 }
 
 /* What cannot be asked for together. */
 static sn_status check_iteration(const sn_args *args, sn_err *err) {
-  const sn_iteration asked = {.accumulate = args->accumulate, .inference = args->inference};
-  const char *option = args->inference ? "--inference" : "--accumulate";
+  const sn_iteration asked = {.accumulate = args->options.iteration.accumulate,
+                              .inference = args->options.iteration.inference};
+  const char *option = args->options.iteration.inference ? "--inference" : "--accumulate";
   char name[SN_STRATEGY_TEXT];
-  if (args->inference && args->accumulate > 1)
+  if (args->options.iteration.inference && args->options.iteration.accumulate > 1)
     return sn_fail(err, SN_BAD_USAGE,
                    "--accumulate does not go with --inference, which updates nothing; leave one out");
   if (check_precision(args, err) != SN_OK || sn_question_check_freeze(args, err) != SN_OK) return err->code;
@@ -197,22 +201,11 @@ static void show_plans(void *watcher) {
 }
 
 sn_status sn_question_open(const sn_args *args, sn_question *question, sn_err *err) {
-  *question = (sn_question){.args = args, .options = SN_OPTIONS_INIT};
+  *question = (sn_question){.args = args, .options = args->options};
   if (check_iteration(args, err) != SN_OK || sn_question_check_corun(args, err) != SN_OK) return err->code;
   question->options.planned = show_plans;
   question->options.watcher = question;
-  question->options.workspace = args->workspace;
-  question->options.external = args->external;
-  question->options.allocator = args->allocator;
-  question->options.placement = args->placement;
-  question->options.iteration = (sn_iteration){.optimizer = args->optimizer,
-                                               .accumulate = args->accumulate,
-                                               .inference = args->inference,
-                                               .precision = args->precision,
-                                               .freeze = args->freeze};
-  question->options.corun = args->corun;
-  question->options.shared_link = args->shared_link;
-  question->options.pool_bytes = args->pool.bytes;
+  question->options.iteration.freeze = args->freeze;
   if (load_device(args, question, err) != SN_OK) {
     sn_question_free(question);
     return err->code;
@@ -253,8 +246,8 @@ sn_net *sn_question_net(const sn_args *args, sn_err *err) {
     sn_net_free(net);
     return NULL;
   }
-  if (net &&
-      (sn_net_check_training(net, args->inference, err) != SN_OK || sn_freeze_check(args->freeze, net, err) != SN_OK)) {
+  if (net && (sn_net_check_training(net, args->options.iteration.inference, err) != SN_OK ||
+              sn_freeze_check(args->freeze, net, err) != SN_OK)) {
     sn_net_free(net);
     return NULL;
   }

@@ -22,10 +22,10 @@ enum { PATH_ROOM = 4096 };
 /* ---- which grid ---- */
 
 static bool has_axes(const sn_args *args) {
-  bool any = args->n_strategies > 0 || args->sequences.count > 0 || args->image > 0 || args->shared_link ||
-             args->host_memory.given || args->placement_given || args->inference || args->accumulate > 0 ||
-             *args->freeze || args->margin_text || args->lora || args->loss ||
-             args->optimizer != SN_OPTIMIZER_MOMENTUM || args->precision_given;
+  bool any = args->n_strategies > 0 || args->sequences.count > 0 || args->image > 0 || args->options.shared_link ||
+             args->host_memory.given || args->placement_given || args->options.iteration.inference ||
+             args->options.iteration.accumulate > 0 || *args->freeze || args->margin_text || args->lora || args->loss ||
+             args->options.iteration.optimizer != SN_OPTIMIZER_MOMENTUM || sn_args_gave(args, "precision");
   for (sn_axis axis = 0; axis < SN_AXES; axis++) any = any || args->axes[axis].count > 0;
   return any;
 }
@@ -46,10 +46,10 @@ static sn_status check_usage(const sn_args *args, sn_err *err) {
     sn_axis axis;
     const char *option;
   } single[] = {{args->image > 0, SN_AXIS_IMAGES, "image"},
-                {args->shared_link, SN_AXIS_LINKS, "shared-link"},
-                {args->optimizer != SN_OPTIMIZER_MOMENTUM, SN_AXIS_OPTIMIZERS, "optimizer"},
-                {args->accumulate > 0, SN_AXIS_ACCUMULATES, "accumulate"},
-                {args->precision_given, SN_AXIS_PRECISIONS, "precision"}};
+                {args->options.shared_link, SN_AXIS_LINKS, "shared-link"},
+                {args->options.iteration.optimizer != SN_OPTIMIZER_MOMENTUM, SN_AXIS_OPTIMIZERS, "optimizer"},
+                {args->options.iteration.accumulate > 0, SN_AXIS_ACCUMULATES, "accumulate"},
+                {sn_args_gave(args, "precision"), SN_AXIS_PRECISIONS, "precision"}};
   for (size_t i = 0; i < sizeof single / sizeof single[0]; i++)
     if (single[i].given && args->axes[single[i].axis].count)
       return sn_fail(err, SN_BAD_USAGE, "--%s is one value of --%s, which says all of them; give only that",
@@ -77,17 +77,18 @@ static sn_status add_axis(const sn_args *args, sn_axis axis, sn_grid *grid, sn_e
 static sn_status add_single(const sn_args *args, sn_grid *grid, sn_err *err) {
   char image[12], accumulate[12];
   snprintf(image, sizeof image, "%" PRIu32, args->image);
-  snprintf(accumulate, sizeof accumulate, "%" PRIu32, args->accumulate);
+  snprintf(accumulate, sizeof accumulate, "%" PRIu32, args->options.iteration.accumulate);
   grid->sequences = args->sequence > 0 || args->sequences.count > 0;
   if (args->image) sn_grid_add(grid, SN_AXIS_IMAGES, image, err);
-  if (args->shared_link) sn_grid_add(grid, SN_AXIS_LINKS, "shared", err);
-  if (args->accumulate) sn_grid_add(grid, SN_AXIS_ACCUMULATES, accumulate, err);
-  if (args->optimizer != SN_OPTIMIZER_MOMENTUM)
-    sn_grid_add(grid, SN_AXIS_OPTIMIZERS, sn_optimizer_name(args->optimizer), err);
-  if (args->precision_given) sn_grid_add(grid, SN_AXIS_PRECISIONS, sn_precision_name(args->precision), err);
+  if (args->options.shared_link) sn_grid_add(grid, SN_AXIS_LINKS, "shared", err);
+  if (args->options.iteration.accumulate) sn_grid_add(grid, SN_AXIS_ACCUMULATES, accumulate, err);
+  if (args->options.iteration.optimizer != SN_OPTIMIZER_MOMENTUM)
+    sn_grid_add(grid, SN_AXIS_OPTIMIZERS, sn_optimizer_name(args->options.iteration.optimizer), err);
+  if (sn_args_gave(args, "precision"))
+    sn_grid_add(grid, SN_AXIS_PRECISIONS, sn_precision_name(args->options.iteration.precision), err);
   grid->host_memory_bytes = args->host_memory.bytes;
-  grid->placement = args->placement;
-  grid->inference = args->inference;
+  grid->placement = args->options.placement;
+  grid->inference = args->options.iteration.inference;
   grid->freeze = args->freeze;
   if (args->margin_text) grid->margin = args->margin_text;
   return err->code;
@@ -123,7 +124,7 @@ static sn_grid *grid_of_store(const sn_args *args, sn_store *store, int64_t *id,
 /* Points are fp32 where one GPU has no TF32, though PyTorch starts with it on the others. */
 static void tell_precision(const sn_args *args, const sn_grid *grid) {
   const sn_device *without = NULL;
-  bool starts = false, own = args->operand || args->grid || args->precision_given;
+  bool starts = false, own = args->operand || args->grid || sn_args_gave(args, "precision");
   if (own || args->axes[SN_AXIS_PRECISIONS].count > 0 || grid->origin != SN_NETS_OF_TORCHVISION) return;
   for (uint32_t i = 0; i < grid->n[SN_AXIS_GPUS]; i++) {
     bool starts_in_fp32 = sn_device_starts_in(&grid->devices[i], NULL) == SN_FP32;

@@ -72,7 +72,7 @@ static void read_count(const sn_json *doc, const char *key, uint64_t low, uint64
 
 /* A condition that the file tells; one that it does not is as usual. */
 static void read_condition(const sn_json *doc, const sn_condition *c, sn_conditions *conditions, sn_err *err) {
-  void *value = (void *)sn_condition_of(c, conditions);
+  void *value = sn_condition_place(c, conditions);
   uint64_t number = 0;
   if (!sn_json_has(sn_json_root(doc), c->name)) return;
   switch (c->kind) {

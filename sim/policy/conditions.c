@@ -91,6 +91,10 @@ const void *sn_condition_of(const sn_condition *condition, const sn_conditions *
   return (const char *)conditions + condition->offset;
 }
 
+void *sn_condition_place(const sn_condition *condition, sn_conditions *conditions) {
+  return (char *)conditions + condition->offset;
+}
+
 const char *sn_condition_text(const sn_condition *condition, const sn_conditions *conditions,
                               char room[SN_CONDITION_TEXT]) {
   const void *member = sn_condition_of(condition, conditions);

@@ -77,8 +77,9 @@ typedef struct sn_condition {
 enum { SN_CONDITION_ROWS = 0 SN_CONDITIONS(SN_CONDITION_ONE), SN_CONDITION_TEXT = 24 };
 extern const sn_condition sn_condition_table[SN_CONDITION_ROWS];
 
-/* Where the value is. */
+/* Where the value is, to be read or to be set. */
 const void *sn_condition_of(const sn_condition *condition, const sn_conditions *conditions);
+void *sn_condition_place(const sn_condition *condition, sn_conditions *conditions);
 
 /* The value as text: a word itself, anything else printed into `room`. */
 const char *sn_condition_text(const sn_condition *condition, const sn_conditions *conditions,

@@ -77,10 +77,10 @@ static void defaults(void **state) {
   assert_string_equal(args.net, "tv_alexnet");
   assert_int_equal(args.batch, 200);
   assert_string_equal(args.gpu, "k40c");
-  assert_int_equal(args.workspace, SN_WORKSPACE_DYNAMIC);
-  assert_int_equal(args.external, SN_EXTERNAL_HOST);
+  assert_int_equal(args.options.workspace, SN_WORKSPACE_DYNAMIC);
+  assert_int_equal(args.options.external, SN_EXTERNAL_HOST);
   assert_int_equal(args.n_strategies, 0);
-  assert_false(args.memory.given || args.context.given || args.pool.given || args.json || args.no_db);
+  assert_false(args.memory.given || args.context.given || args.options.pool_bytes > 0 || args.json || args.no_db);
   assert_null(args.operand);
 }
 
@@ -93,18 +93,18 @@ static void every_form_is_read(void **state) {
   assert_string_equal(args.output, "out.txt");
   assert_true(args.memory.bytes == UINT64_C(8) << 30);
   assert_true(args.context.given && args.context.bytes == 0);
-  assert_true(args.pool.bytes == 1500000000);
-  assert_int_equal(args.optimizer, SN_OPTIMIZER_MOMENTUM);
+  assert_true(args.options.pool_bytes == 1500000000);
+  assert_int_equal(args.options.iteration.optimizer, SN_OPTIMIZER_MOMENTUM);
   args = good("fit --max batch --optimizer adamw");
-  assert_int_equal(args.optimizer, SN_OPTIMIZER_ADAMW);
+  assert_int_equal(args.options.iteration.optimizer, SN_OPTIMIZER_ADAMW);
   args = good("--context 0GiB");
   assert_true(args.context.given && args.context.bytes == 0);
   args = good("--external peer --workspace max --allocator cuda --shared-link --color never -o - --plan -");
-  assert_int_equal(args.external, SN_EXTERNAL_PEER);
-  assert_int_equal(args.workspace, SN_WORKSPACE_MAX);
-  assert_int_equal(args.allocator, SN_ALLOCATOR_CUDA);
+  assert_int_equal(args.options.external, SN_EXTERNAL_PEER);
+  assert_int_equal(args.options.workspace, SN_WORKSPACE_MAX);
+  assert_int_equal(args.options.allocator, SN_ALLOCATOR_CUDA);
   assert_int_equal(args.color, SN_COLOR_NEVER);
-  assert_true(args.shared_link);
+  assert_true(args.options.shared_link);
   assert_string_equal(args.output, "-");
   assert_string_equal(args.plan, "-");
 }
@@ -223,8 +223,8 @@ static void mistakes_are_named(void **state) {
   bad("--external cloud", "--external");
   bad("--allocator malloc", "--allocator");
   bad("--placement best-fit", "none of: packed, first-fit");
-  assert_int_equal(good("--placement first-fit").placement, SN_PLACEMENT_FIRST_FIT);
-  assert_int_equal(good("").placement, SN_PLACEMENT_PACKED);
+  assert_int_equal(good("--placement first-fit").options.placement, SN_PLACEMENT_FIRST_FIT);
+  assert_int_equal(good("").options.placement, SN_PLACEMENT_PACKED);
   bad("--optimizer adadelta", "--optimizer: \"adadelta\" is none of: momentum, sgd, adam, adamw");
   bad("--color red", "--color");
 }
