@@ -18,16 +18,38 @@
 #define SNSIM_VERSION "unknown"
 #endif
 
-static const char *const axis_names[SN_AXES] = {"nets",       "images",    "gpus",       "memories",   "links",
-                                                "workspaces", "externals", "allocators", "optimizers", "accumulates",
-                                                "precisions", "pools",     "batches",    "strategies"};
+/* Of each axis: its name, the condition that it has values of, and what it is unless somebody says. `within`: groups
+ * that differ in it alone have the same network and iteration. */
+static const struct {
+  const char *name, *condition, *usual;
+  bool within;
+} axes[SN_AXES] = {[SN_AXIS_NETS] = {"nets", NULL, NULL, false},
+                   [SN_AXIS_IMAGES] = {"images", NULL, "own", false},
+                   [SN_AXIS_GPUS] = {"gpus", NULL, "rtx4090", true},
+                   [SN_AXIS_MEMORIES] = {"memories", NULL, "own", true},
+                   [SN_AXIS_LINKS] = {"links", "shared_link", "own", true},
+                   [SN_AXIS_WORKSPACES] = {"workspaces", "workspace", "dynamic", true},
+                   [SN_AXIS_EXTERNALS] = {"externals", "external", "host", true},
+                   [SN_AXIS_ALLOCATORS] = {"allocators", "allocator", "pool", true},
+                   [SN_AXIS_OPTIMIZERS] = {"optimizers", "optimizer", "momentum", false},
+                   [SN_AXIS_ACCUMULATES] = {"accumulates", "accumulate", "1", false},
+                   [SN_AXIS_PRECISIONS] = {"precisions", "precision", NULL, false},
+                   [SN_AXIS_POOLS] = {"pools", "pool_limit_bytes", "all", true},
+                   [SN_AXIS_BATCHES] = {"batches", NULL, NULL, false},
+                   [SN_AXIS_STRATEGIES] = {"strategies", NULL, NULL, false}};
 
 const char *sn_axis_name(sn_axis axis) {
-  return axis_names[axis];
+  return axes[axis].name;
 }
 
 const char *sn_grid_axis_name(const sn_grid *grid, sn_axis axis) {
-  return axis == SN_AXIS_IMAGES && grid->sequences ? "sequences" : axis_names[axis];
+  return axis == SN_AXIS_IMAGES && grid->sequences ? "sequences" : axes[axis].name;
+}
+
+const sn_condition *sn_axis_condition(sn_axis axis) {
+  for (uint32_t i = 0; axes[axis].condition && i < SN_CONDITION_ROWS; i++)
+    if (strcmp(sn_condition_table[i].name, axes[axis].condition) == 0) return &sn_condition_table[i];
+  return NULL;
 }
 
 sn_grid *sn_grid_new(sn_err *err) {
@@ -64,92 +86,74 @@ static sn_status add_name(sn_grid *grid, sn_axis axis, const char **names, uint3
   return SN_OK;
 }
 
-/* The names of an axis whose values are a fixed choice; 0: it is another. */
-static uint32_t kinds_of(sn_axis axis, const char *names[SN_GRID_KINDS]) {
-  if (axis == SN_AXIS_LINKS) names[0] = "own", names[1] = "shared";
-  if (axis == SN_AXIS_WORKSPACES)
-    for (uint32_t i = 0; i < SN_WORKSPACE_COUNT; i++) names[i] = sn_workspace_name((sn_workspace)i);
-  if (axis == SN_AXIS_EXTERNALS)
-    for (uint32_t i = 0; i < SN_EXTERNAL_COUNT; i++) names[i] = sn_external_name((sn_external)i);
-  if (axis == SN_AXIS_ALLOCATORS)
-    for (uint32_t i = 0; i < SN_ALLOCATOR_COUNT; i++) names[i] = sn_allocator_name((sn_allocator)i);
-  if (axis == SN_AXIS_OPTIMIZERS)
-    for (uint32_t i = 0; i < SN_OPTIMIZERS; i++) names[i] = sn_optimizer_name((sn_optimizer)i);
-  if (axis == SN_AXIS_PRECISIONS)
-    for (uint32_t i = 0; i < SN_PRECISION_COUNT; i++) names[i] = sn_precision_name((sn_precision)i);
-  return axis == SN_AXIS_LINKS        ? 2
-         : axis == SN_AXIS_WORKSPACES ? SN_WORKSPACE_COUNT
-         : axis == SN_AXIS_EXTERNALS  ? SN_EXTERNAL_COUNT
-         : axis == SN_AXIS_ALLOCATORS ? SN_ALLOCATOR_COUNT
-         : axis == SN_AXIS_OPTIMIZERS ? SN_OPTIMIZERS
-         : axis == SN_AXIS_PRECISIONS ? SN_PRECISION_COUNT
-                                      : 0;
-}
-
-/* Other words for an optimizer, a precision or a GPU stand for its own. */
-static const char *own_name(sn_axis axis, const char *text) {
-  sn_err reason = SN_ERR_INIT; /* of a name that is none, which is told with all there are */
-  sn_precision precision;
-  sn_optimizer optimizer;
-  if (axis == SN_AXIS_PRECISIONS && sn_precision_parse(text, &precision, &reason) == SN_OK)
-    return sn_precision_name(precision);
-  if (axis == SN_AXIS_OPTIMIZERS && sn_optimizer_parse(text, &optimizer, &reason) == SN_OK)
-    return sn_optimizer_name(optimizer);
-  if (axis == SN_AXIS_GPUS && !sn_device_is_file(text) && sn_device_called(text)) return sn_device_called(text);
-  return text;
-}
-
-/* With kinds or implementations in place of all pairs of them. */
-static sn_status fail_optimizer(const char *text, sn_err *err) {
-  sn_err reason = SN_ERR_INIT;
-  sn_optimizer optimizer;
-  sn_optimizer_parse(text, &optimizer, &reason);
-  return sn_fail(err, reason.code, "%s%s", axis_names[SN_AXIS_OPTIMIZERS], strchr(reason.text, ':'));
-}
-
-static sn_status add_kind(sn_grid *grid, sn_axis axis, uint32_t *kinds, const char *text, sn_err *err) {
-  const char *names[SN_GRID_KINDS];
-  uint32_t count = kinds_of(axis, names), found = 0;
-  char all[100] = "";
-  text = own_name(axis, text);
-  for (; found < count && strcmp(text, names[found]) != 0; found++) {
-    size_t used = strlen(all);
-    snprintf(all + used, sizeof all - used, "%s%s", used ? ", " : "", names[found]);
+/* Sets a condition to what a value says; `what` is what errors call the axis. */
+static sn_status set_condition(const sn_condition *c, const char *what, const char *text, sn_conditions *conditions,
+                               sn_err *err) {
+  void *place = sn_condition_place(c, conditions);
+  uint64_t number = 0;
+  switch (c->kind) {
+  case SN_CONDITION_WORD:
+    *(const char **)place = text;
+    break;
+  case SN_CONDITION_FLAG:
+    for (int value = 0; value < 2; value++)
+      if (sn_condition_word(c, value, text)) *(bool *)place = value, number++;
+    if (number == 0)
+      return sn_fail(err, SN_BAD_USAGE, "%s: \"%.40s\" is none of: %.*s, %s", what, text, (int)strcspn(c->over, "|"),
+                     c->over, strchr(c->over, '|') + 1);
+    break;
+  case SN_CONDITION_COUNT:
+    sn_parse_count(text, what, 1, SN_ITERATION_BATCHES, &number, err);
+    *(uint32_t *)place = (uint32_t)number;
+    break;
+  case SN_CONDITION_BYTES:
+    if (strcmp(text, "all") != 0) sn_parse_bytes(text, what, 1, &number, err);
+    *(uint64_t *)place = number;
+    break;
   }
-  if (found == count && axis == SN_AXIS_OPTIMIZERS) return fail_optimizer(text, err);
-  if (found == count) return sn_fail(err, SN_BAD_USAGE, "%s: \"%.40s\" is none of: %s", axis_names[axis], text, all);
-  for (uint32_t i = 0; i < grid->n[axis]; i++)
-    if (kinds[i] == found) return SN_OK;
-  kinds[grid->n[axis]++] = found;
-  return SN_OK;
+  return err->code;
+}
+
+/* A value as the grid's text has it. */
+static const char *value_of(const sn_condition *c, const sn_conditions *conditions, sn_arena *arena) {
+  char room[SN_CONDITION_TEXT];
+  const char *text = sn_condition_text(c, conditions, room);
+  if (c->kind == SN_CONDITION_FLAG)
+    return *(const bool *)sn_condition_of(c, conditions)
+               ? strchr(c->over, '|') + 1
+               : sn_arena_print(arena, "%.*s", (int)strcspn(c->over, "|"), c->over);
+  if (c->kind == SN_CONDITION_BYTES) return strcmp(text, "0") == 0 ? "all" : sn_arena_print(arena, "%sB", text);
+  return sn_arena_text(arena, text);
+}
+
+/* Other words for an optimizer or a precision stand for its own. An error of an option is one of the axis. */
+static sn_status add_condition(sn_grid *grid, sn_axis axis, const char *text, sn_err *err) {
+  const sn_condition *c = sn_axis_condition(axis);
+  sn_options options = SN_OPTIONS_INIT;
+  sn_conditions conditions = sn_conditions_of(&options, NULL);
+  sn_err reason = SN_ERR_INIT;
+  if (set_condition(c, axes[axis].name, text, &conditions, err) != SN_OK) return err->code;
+  if (c->apply(&conditions, &options, &reason) != SN_OK)
+    return sn_fail(err, reason.code, "%s%s", axes[axis].name, strchr(reason.text, ':'));
+  conditions = sn_conditions_of(&options, NULL);
+  const char *value = value_of(c, &conditions, grid->arena);
+  return value ? add_name(grid, axis, grid->conditions[axis], SN_GRID_CONDITIONS, value, err) : sn_fail_memory(err);
 }
 
 /* Bytes or, of images, a number; the word for what there is without being asked is 0. */
 static sn_status add_size(sn_grid *grid, sn_axis axis, uint64_t *sizes, uint32_t most, const char *text, sn_err *err) {
-  const char *what = sn_grid_axis_name(grid, axis), *none = axis == SN_AXIS_POOLS ? "all" : "own";
+  const char *what = sn_grid_axis_name(grid, axis);
   uint64_t size = 0;
   uint32_t *n = &grid->n[axis];
-  if (strcmp(text, none) != 0 && axis == SN_AXIS_IMAGES && strspn(text, "0123456789") != strlen(text))
+  if (strcmp(text, "own") != 0 && axis == SN_AXIS_IMAGES && strspn(text, "0123456789") != strlen(text))
     return sn_fail(err, SN_BAD_USAGE, "%s: \"%.40s\" is neither a number nor \"own\"", what, text);
-  if (strcmp(text, none) != 0 && (axis == SN_AXIS_IMAGES ? sn_parse_count(text, what, 1, SN_MAX_DIM, &size, err)
-                                                         : sn_parse_bytes(text, what, 1, &size, err)) != SN_OK)
+  if (strcmp(text, "own") != 0 && (axis == SN_AXIS_IMAGES ? sn_parse_count(text, what, 1, SN_MAX_DIM, &size, err)
+                                                          : sn_parse_bytes(text, what, 1, &size, err)) != SN_OK)
     return err->code;
   for (uint32_t i = 0; i < *n; i++)
     if (sizes[i] == size) return SN_OK;
   if (check_room(grid, axis, most, err) != SN_OK) return err->code;
   sizes[(*n)++] = size;
-  return SN_OK;
-}
-
-static sn_status add_accumulate(sn_grid *grid, const char *text, sn_err *err) {
-  uint32_t *n = &grid->n[SN_AXIS_ACCUMULATES];
-  uint64_t count = 0;
-  if (sn_parse_count(text, axis_names[SN_AXIS_ACCUMULATES], 1, SN_ITERATION_BATCHES, &count, err) != SN_OK)
-    return err->code;
-  for (uint32_t i = 0; i < *n; i++)
-    if (grid->accumulate[i] == count) return SN_OK;
-  if (check_room(grid, SN_AXIS_ACCUMULATES, SN_GRID_ACCUMULATE, err) != SN_OK) return err->code;
-  grid->accumulate[(*n)++] = (uint32_t)count;
   return SN_OK;
 }
 
@@ -178,7 +182,7 @@ static bool cut_range(char *text, char **parts) {
 }
 
 static sn_status add_range(sn_grid *grid, const char *text, sn_err *err) {
-  const char *what = axis_names[SN_AXIS_BATCHES];
+  const char *what = axes[SN_AXIS_BATCHES].name;
   char copy[64], *parts[3];
   uint64_t low, high, step;
   int length = snprintf(copy, sizeof copy, "%s", text);
@@ -201,7 +205,7 @@ static sn_status add_range(sn_grid *grid, const char *text, sn_err *err) {
 static sn_status add_batches(sn_grid *grid, const char *text, sn_err *err) {
   uint64_t batch;
   if (strchr(text, ':') || strspn(text, "0123456789") != strlen(text)) return add_range(grid, text, err);
-  if (sn_parse_count(text, axis_names[SN_AXIS_BATCHES], 1, SN_MAX_DIM, &batch, err) != SN_OK) return err->code;
+  if (sn_parse_count(text, axes[SN_AXIS_BATCHES].name, 1, SN_MAX_DIM, &batch, err) != SN_OK) return err->code;
   return add_batch(grid, (uint32_t)batch, err);
 }
 
@@ -224,7 +228,7 @@ static sn_status check_utf8(sn_axis axis, const char *text, sn_err *err) {
     if ((bytes = sn_utf8_next(text, &point)) == 0)
       return sn_fail(err, SN_BAD_USAGE,
                      "%s: a name that is no UTF-8 cannot be kept with a sweep; rename the file, or make a link to it",
-                     axis_names[axis]);
+                     axes[axis].name);
   return SN_OK;
 }
 
@@ -234,34 +238,33 @@ static sn_status add_net(sn_grid *grid, const char *text, sn_err *err) {
   return add_name(grid, SN_AXIS_NETS, grid->nets, SN_GRID_NETS, name, err);
 }
 
+/* Other words for a GPU stand for its own. */
+static sn_status add_gpu(sn_grid *grid, const char *text, sn_err *err) {
+  const char *called = sn_device_is_file(text) ? NULL : sn_device_called(text);
+  return add_name(grid, SN_AXIS_GPUS, grid->gpus, SN_GRID_GPUS, called ? called : text, err);
+}
+
 sn_status sn_grid_add(sn_grid *grid, sn_axis axis, const char *text, sn_err *err) {
-  if (!*text) return sn_fail(err, SN_BAD_USAGE, "%s: a value is empty", axis_names[axis]);
+  if (!*text) return sn_fail(err, SN_BAD_USAGE, "%s: a value is empty", axes[axis].name);
   if (check_utf8(axis, text, err) != SN_OK) return err->code;
   switch (axis) {
   case SN_AXIS_NETS:
     return add_net(grid, text, err);
   case SN_AXIS_GPUS:
-    return add_name(grid, axis, grid->gpus, SN_GRID_GPUS, own_name(axis, text), err);
+    return add_gpu(grid, text, err);
   case SN_AXIS_IMAGES:
     return add_size(grid, axis, grid->images, SN_GRID_IMAGES, text, err);
   case SN_AXIS_MEMORIES:
     return add_size(grid, axis, grid->memories, SN_GRID_MEMORIES, text, err);
   case SN_AXIS_LINKS:
-    return add_kind(grid, axis, grid->links, text, err);
   case SN_AXIS_WORKSPACES:
-    return add_kind(grid, axis, grid->workspaces, text, err);
   case SN_AXIS_EXTERNALS:
-    return add_kind(grid, axis, grid->externals, text, err);
   case SN_AXIS_ALLOCATORS:
-    return add_kind(grid, axis, grid->allocators, text, err);
   case SN_AXIS_OPTIMIZERS:
-    return add_kind(grid, axis, grid->optimizers, text, err);
   case SN_AXIS_ACCUMULATES:
-    return add_accumulate(grid, text, err);
   case SN_AXIS_PRECISIONS:
-    return add_kind(grid, axis, grid->precisions, text, err);
   case SN_AXIS_POOLS:
-    return add_size(grid, axis, grid->pools, SN_GRID_POOLS, text, err);
+    return add_condition(grid, axis, text, err);
   case SN_AXIS_BATCHES:
     return add_batches(grid, text, err);
   case SN_AXIS_STRATEGIES:
@@ -357,7 +360,10 @@ static const char *refuses(const sn_grid *grid, sn_strategy strategy) {
 }
 
 static sn_precision precision_of(const sn_grid *grid, uint32_t i) {
-  return (sn_precision)grid->precisions[i];
+  sn_precision precision = SN_FP32;
+  sn_err none = SN_ERR_INIT; /* it was added */
+  sn_precision_parse(grid->conditions[SN_AXIS_PRECISIONS][i], &precision, &none);
+  return precision;
 }
 
 /* The strategies of a sweep that names none: the runtime's, but for those that one of its precisions or networks has
@@ -384,14 +390,8 @@ static sn_precision starts_in(const sn_grid *grid) {
 }
 
 static sn_status add_defaults(sn_grid *grid, sn_err *err) {
-  static const char *const defaults[SN_AXES] = {
-      [SN_AXIS_IMAGES] = "own",      [SN_AXIS_GPUS] = "rtx4090",        [SN_AXIS_MEMORIES] = "own",
-      [SN_AXIS_LINKS] = "own",       [SN_AXIS_WORKSPACES] = "dynamic",  [SN_AXIS_EXTERNALS] = "host",
-      [SN_AXIS_ALLOCATORS] = "pool", [SN_AXIS_OPTIMIZERS] = "momentum", [SN_AXIS_ACCUMULATES] = "1",
-      [SN_AXIS_POOLS] = "all",
-  };
   for (sn_axis axis = 0; axis < SN_AXES && err->code == SN_OK; axis++)
-    if (grid->n[axis] == 0 && defaults[axis]) sn_grid_add(grid, axis, defaults[axis], err);
+    if (grid->n[axis] == 0 && axes[axis].usual) sn_grid_add(grid, axis, axes[axis].usual, err);
   return err->code;
 }
 
@@ -406,7 +406,8 @@ static sn_status add_precision_and_strategies(sn_grid *grid, sn_err *err) {
 static sn_status check_iteration(const sn_grid *grid, sn_err *err) {
   char name[SN_STRATEGY_TEXT];
   if (grid->inference &&
-      (grid->n[SN_AXIS_ACCUMULATES] > 1 || grid->accumulate[0] > 1 || grid->n[SN_AXIS_OPTIMIZERS] > 1))
+      (grid->n[SN_AXIS_ACCUMULATES] > 1 || strcmp(grid->conditions[SN_AXIS_ACCUMULATES][0], "1") != 0 ||
+       grid->n[SN_AXIS_OPTIMIZERS] > 1))
     return sn_fail(err, SN_BAD_USAGE, "inference updates nothing: optimizers and accumulates do not go with it");
   if (grid->inference && *grid->freeze)
     return sn_fail(err, SN_BAD_USAGE, "freeze does not go with inference, which trains nothing; leave one out");
@@ -548,17 +549,11 @@ void sn_grid_at(const sn_grid *grid, uint32_t group, uint32_t at[SN_AXES]) {
   }
 }
 
-/* Whether groups that differ in this axis alone have the same network and iteration. */
-static bool is_within_families(sn_axis axis) {
-  return axis == SN_AXIS_GPUS || axis == SN_AXIS_MEMORIES || axis == SN_AXIS_LINKS || axis == SN_AXIS_WORKSPACES ||
-         axis == SN_AXIS_EXTERNALS || axis == SN_AXIS_ALLOCATORS || axis == SN_AXIS_POOLS;
-}
-
 uint32_t sn_grid_group_at(const sn_grid *grid, uint32_t turn) {
   uint32_t at[SN_AXES], group = 0;
   for (int within = 1; within >= 0; within--)
     for (int axis = SN_AXIS_STRATEGIES - 1; axis >= 0; axis--) {
-      if (is_within_families((sn_axis)axis) != within) continue;
+      if (axes[axis].within != within) continue;
       at[axis] = turn % grid->n[axis];
       turn /= grid->n[axis];
     }
@@ -570,34 +565,30 @@ uint32_t sn_grid_family(const sn_grid *grid, uint32_t group) {
   uint32_t at[SN_AXES], family = 0;
   sn_grid_at(grid, group, at);
   for (int axis = 0; axis < SN_AXIS_STRATEGIES; axis++)
-    if (!is_within_families((sn_axis)axis)) family = family * grid->n[axis] + at[axis];
+    if (!axes[axis].within) family = family * grid->n[axis] + at[axis];
   return family;
 }
 
 uint32_t sn_grid_family_size(const sn_grid *grid) {
   uint32_t size = 1;
   for (int axis = 0; axis < SN_AXIS_STRATEGIES; axis++)
-    if (is_within_families((sn_axis)axis)) size *= grid->n[axis];
+    if (axes[axis].within) size *= grid->n[axis];
   return size;
 }
 
-static sn_iteration iteration_at(const sn_grid *grid, const uint32_t at[SN_AXES]) {
-  return (sn_iteration){.optimizer = (sn_optimizer)grid->optimizers[at[SN_AXIS_OPTIMIZERS]],
-                        .accumulate = grid->accumulate[at[SN_AXIS_ACCUMULATES]],
-                        .inference = grid->inference,
-                        .precision = precision_of(grid, at[SN_AXIS_PRECISIONS]),
-                        .freeze = grid->freeze};
-}
-
 sn_options sn_grid_options(const sn_grid *grid, const uint32_t at[SN_AXES]) {
-  return (sn_options){.workspace = (sn_workspace)grid->workspaces[at[SN_AXIS_WORKSPACES]],
-                      .external = (sn_external)grid->externals[at[SN_AXIS_EXTERNALS]],
-                      .allocator = (sn_allocator)grid->allocators[at[SN_AXIS_ALLOCATORS]],
-                      .placement = grid->placement,
-                      .corun = SN_CORUN_INIT,
-                      .iteration = iteration_at(grid, at),
-                      .shared_link = grid->links[at[SN_AXIS_LINKS]] == 1,
-                      .pool_bytes = grid->pools[at[SN_AXIS_POOLS]]};
+  sn_options options = SN_OPTIONS_INIT;
+  sn_conditions conditions = sn_conditions_of(&options, NULL);
+  sn_err none = SN_ERR_INIT; /* the values were added */
+  for (sn_axis axis = 0; axis < SN_AXES; axis++) {
+    const sn_condition *c = sn_axis_condition(axis);
+    if (c) set_condition(c, axes[axis].name, grid->conditions[axis][at[axis]], &conditions, &none);
+  }
+  conditions.inference = grid->inference;
+  conditions.freeze = grid->freeze;
+  sn_conditions_apply(&conditions, &options, &none);
+  options.placement = grid->placement;
+  return options;
 }
 
 sn_device sn_grid_device(const sn_grid *grid, const uint32_t at[SN_AXES]) {

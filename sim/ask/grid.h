@@ -23,6 +23,7 @@
 #include "models/resolve.h"
 #include "sim/ask/simulate.h"
 #include "sim/device/margin.h"
+#include "sim/policy/conditions.h"
 #include "sim/policy/runtime.h"
 #include "sim/policy/strategy.h"
 
@@ -53,9 +54,7 @@ enum {
   SN_GRID_IMAGES = 64,
   SN_GRID_GPUS = 64,
   SN_GRID_MEMORIES = 64,
-  SN_GRID_KINDS = 40, /* of links, workspaces, externals, allocators, optimizers, precisions */
-  SN_GRID_ACCUMULATE = 64,
-  SN_GRID_POOLS = 64,
+  SN_GRID_CONDITIONS = 64, /* values of one that is an axis */
   SN_GRID_BATCHES = 4096,
   SN_GRID_STRATEGIES = 32,
   SN_GRID_FILES = SN_GRID_NETS + SN_GRID_GPUS
@@ -73,12 +72,9 @@ typedef struct sn_grid {
   sn_net_origin origin; /* of networks that are added: whose a name is that both have; the paper's unless set */
   sn_runtime runtime;   /* whose strategies are tried where none is added; PyTorch's unless set */
   const char *nets[SN_GRID_NETS], *gpus[SN_GRID_GPUS];
-  uint32_t workspaces[SN_GRID_KINDS], externals[SN_GRID_KINDS], allocators[SN_GRID_KINDS]; /* sn_workspace, ... */
-  uint32_t links[SN_GRID_KINDS];                                                           /* 1: shared */
-  uint32_t optimizers[SN_GRID_KINDS], accumulate[SN_GRID_ACCUMULATE];                      /* sn_optimizer; from 1 */
-  uint32_t precisions[SN_GRID_KINDS];                                                      /* sn_precision */
-  uint64_t images[SN_GRID_IMAGES], memories[SN_GRID_MEMORIES];                             /* 0: own */
-  uint64_t pools[SN_GRID_POOLS];                                                           /* 0: all */
+  const char *conditions[SN_AXES][SN_GRID_CONDITIONS]; /* of axes that are conditions (sim/policy/conditions.h), as grid
+                                                          files have them: "dynamic", "shared", "4", "all" */
+  uint64_t images[SN_GRID_IMAGES], memories[SN_GRID_MEMORIES]; /* 0: own */
   uint32_t batches[SN_GRID_BATCHES];
   sn_strategy strategies[SN_GRID_STRATEGIES];
   sn_placement placement;     /* of every point's plan */
@@ -104,6 +100,8 @@ void sn_grid_free(sn_grid *grid);
 const char *sn_axis_name(sn_axis axis);
 /* The same, but "sequences" where the images are that. */
 const char *sn_grid_axis_name(const sn_grid *grid, sn_axis axis);
+/* The condition that an axis has values of; NULL: it is no condition. */
+const sn_condition *sn_axis_condition(sn_axis axis);
 
 /* Adds one value (for batches also a range); one that is there already counts once. SN_BAD_USAGE. */
 sn_status sn_grid_add(sn_grid *grid, sn_axis axis, const char *text, sn_err *err);

@@ -225,6 +225,12 @@ static bool add_size(cJSON *list, uint64_t bytes, const char *none) {
   return add_text(list, bytes ? text : none);
 }
 
+/* A count is a number. */
+static bool add_condition(cJSON *list, const sn_condition *c, const char *value) {
+  return c->kind == SN_CONDITION_COUNT ? cJSON_AddItemToArray(list, cJSON_CreateRaw(value)) != 0
+                                       : add_text(list, value);
+}
+
 static bool write_value(const sn_grid *grid, sn_axis axis, uint32_t i, cJSON *list) {
   char text[SN_STRATEGY_TEXT];
   switch (axis) {
@@ -237,21 +243,14 @@ static bool write_value(const sn_grid *grid, sn_axis axis, uint32_t i, cJSON *li
   case SN_AXIS_MEMORIES:
     return add_size(list, grid->memories[i], "own");
   case SN_AXIS_LINKS:
-    return add_text(list, grid->links[i] ? "shared" : "own");
   case SN_AXIS_WORKSPACES:
-    return add_text(list, sn_workspace_name((sn_workspace)grid->workspaces[i]));
   case SN_AXIS_EXTERNALS:
-    return add_text(list, sn_external_name((sn_external)grid->externals[i]));
   case SN_AXIS_ALLOCATORS:
-    return add_text(list, sn_allocator_name((sn_allocator)grid->allocators[i]));
   case SN_AXIS_OPTIMIZERS:
-    return add_text(list, sn_optimizer_name((sn_optimizer)grid->optimizers[i]));
   case SN_AXIS_ACCUMULATES:
-    return add_number(list, grid->accumulate[i]);
   case SN_AXIS_PRECISIONS:
-    return add_text(list, sn_precision_name((sn_precision)grid->precisions[i]));
   case SN_AXIS_POOLS:
-    return add_size(list, grid->pools[i], "all");
+    return add_condition(list, sn_axis_condition(axis), grid->conditions[axis][i]);
   case SN_AXIS_BATCHES:
     return add_number(list, grid->batches[i]);
   case SN_AXIS_STRATEGIES:

@@ -347,7 +347,7 @@ sn_status sn_external_parse(const char *text, sn_external *external, sn_err *err
     *external = e;
     return SN_OK;
   }
-  return sn_fail(err, SN_BAD_USAGE, "--external: \"%.40s\" is none of host, peer, remote, disk%s", text,
+  return sn_fail(err, SN_BAD_USAGE, "--external: \"%.40s\" is none of: host, peer, remote, disk%s", text,
                  sn_text_suggest(text, external_names, SN_EXTERNAL_COUNT, hint, sizeof hint));
 }
 

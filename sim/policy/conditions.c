@@ -113,6 +113,12 @@ const char *sn_condition_text(const sn_condition *condition, const sn_conditions
   return room;
 }
 
+bool sn_condition_word(const sn_condition *condition, bool value, const char *word) {
+  size_t first = strcspn(condition->over, "|");
+  return value ? strcmp(word, condition->over + first + 1) == 0
+               : strlen(word) == first && strncmp(word, condition->over, first) == 0;
+}
+
 bool sn_condition_is_usual(const sn_condition *condition, const sn_conditions *conditions) {
   char room[SN_CONDITION_TEXT];
   return strcmp(sn_condition_text(condition, conditions, room), condition->usual) == 0;

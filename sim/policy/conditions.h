@@ -85,6 +85,9 @@ void *sn_condition_place(const sn_condition *condition, sn_conditions *condition
 const char *sn_condition_text(const sn_condition *condition, const sn_conditions *conditions,
                               char room[SN_CONDITION_TEXT]);
 
+/* Whether a word is that for one of the two values of a bool. */
+bool sn_condition_word(const sn_condition *condition, bool value, const char *word);
+
 /* Whether it is what it is unless asked for. */
 bool sn_condition_is_usual(const sn_condition *condition, const sn_conditions *conditions);
 

@@ -76,9 +76,10 @@ static void choices_are_checked(void **unused) {
   add(grid, SN_AXIS_POOLS, "3GiB,all,3072MiB");
   add(grid, SN_AXIS_STRATEGIES, "superneurons,baseline,liveness+cache+recompute=cost");
   assert_int_equal(grid->n[SN_AXIS_WORKSPACES], 2);
-  assert_int_equal(grid->workspaces[0], SN_WORKSPACE_MAX);
+  assert_string_equal(grid->conditions[SN_AXIS_WORKSPACES][0], "max");
   assert_int_equal(grid->n[SN_AXIS_POOLS], 2);
-  assert_true(grid->pools[0] == UINT64_C(3) << 30 && grid->pools[1] == 0);
+  assert_string_equal(grid->conditions[SN_AXIS_POOLS][0], "3221225472B");
+  assert_string_equal(grid->conditions[SN_AXIS_POOLS][1], "all");
   assert_int_equal(grid->n[SN_AXIS_STRATEGIES], 2);
   sn_grid_free(grid);
 }
@@ -117,7 +118,7 @@ static void what_is_not_given_has_a_default(void **unused) {
   assert_int_equal(grid->n_points, 4); /* PyTorch's: none, units, offload, both */
   assert_string_equal(grid->gpus[0], "rtx4090");
   assert_string_equal(grid->devices[0].name, "rtx4090");
-  assert_int_equal(grid->workspaces[0], SN_WORKSPACE_DYNAMIC);
+  assert_string_equal(grid->conditions[SN_AXIS_WORKSPACES][0], "dynamic");
   sn_grid_free(grid);
 }
 
@@ -357,9 +358,11 @@ static void text_gives_the_same_grid(void **unused) {
   assert_string_equal(sn_grid_text(again, &err), text);
   assert_true(sn_grid_key(text) == sn_grid_key(sn_grid_text(again, &err)));
   assert_memory_equal(again->n, grid->n, sizeof grid->n);
-  assert_true(again->pools[0] == UINT64_C(3) << 29 && again->n_files == 1);
+  assert_string_equal(again->conditions[SN_AXIS_POOLS][0], "1610612736B");
+  assert_int_equal(again->n_files, 1);
   assert_true(again->images[0] == 0 && again->images[2] == 56 && again->memories[1] == UINT64_C(8) << 30);
-  assert_true(again->links[0] == 1 && again->links[1] == 0);
+  assert_string_equal(again->conditions[SN_AXIS_LINKS][0], "shared");
+  assert_string_equal(again->conditions[SN_AXIS_LINKS][1], "own");
   sn_grid_free(again);
   sn_grid_free(grid);
 }
@@ -436,12 +439,16 @@ static void files_may_say_all_of_it(void **unused) {
   if (!grid) fail_msg("%s", err.text);
   finish(grid);
   assert_int_equal(grid->n_points, 16);
-  assert_int_equal(grid->optimizers[0], SN_OPTIMIZER_ADAM);
-  assert_true(grid->accumulate[0] == 8 && grid->accumulate[1] == 2 && !grid->inference);
+  assert_string_equal(grid->conditions[SN_AXIS_OPTIMIZERS][0], "adam");
+  assert_string_equal(grid->conditions[SN_AXIS_ACCUMULATES][0], "8");
+  assert_string_equal(grid->conditions[SN_AXIS_ACCUMULATES][1], "2");
+  assert_false(grid->inference);
   assert_int_equal(grid->batches[0], 2);
   assert_true(grid->n[SN_AXIS_IMAGES] == 1 && grid->images[0] == 64); /* as before these were axes */
-  assert_true(grid->n[SN_AXIS_LINKS] == 1 && grid->links[0] == 1);
-  assert_true(grid->externals[0] == SN_EXTERNAL_PEER && grid->pools[0] == UINT64_C(2) << 30);
+  assert_int_equal(grid->n[SN_AXIS_LINKS], 1);
+  assert_string_equal(grid->conditions[SN_AXIS_LINKS][0], "shared");
+  assert_string_equal(grid->conditions[SN_AXIS_EXTERNALS][0], "peer");
+  assert_string_equal(grid->conditions[SN_AXIS_POOLS][0], "2147483648B");
   sn_grid_free(grid);
 }
 

@@ -104,7 +104,7 @@ static void precision_is_pytorchs_where_none_is_named(void **unused) {
     add(grid, SN_AXIS_GPUS, cases[i].gpus);
     finish(grid);
     assert_int_equal(grid->n[SN_AXIS_PRECISIONS], 1);
-    assert_int_equal(grid->precisions[0], cases[i].precision);
+    assert_string_equal(grid->conditions[SN_AXIS_PRECISIONS][0], sn_precision_name(cases[i].precision));
     sn_grid_free(grid);
   }
 }
