@@ -31,8 +31,8 @@
   { #member, SN__SHARE, offsetof(type, member), false }
 #define ASKED(type, member)                                                                                            \
   { #member, KIND(((type *)0)->member), offsetof(type, member), true }
-#define OF_RUN_CONDITIONS(type, name, usual, told, over, title) NAMED(#name, sn_run, conditions.name),
-#define OF_POINT_CONDITIONS(type, name, usual, told, over, title)                                                      \
+#define OF_RUN_CONDITIONS(type, name, usual, told, over, title, axis) NAMED(#name, sn_run, conditions.name),
+#define OF_POINT_CONDITIONS(type, name, usual, told, over, title, axis)                                                \
   {#name, KIND(((sn_sweep_row *)0)->conditions.name), offsetof(sn_sweep_row, conditions.name), true},
 #define COUNT(columns) (unsigned)(sizeof(columns) / sizeof(columns)[0])
 

@@ -78,9 +78,9 @@ static sn_status find_names(const sn_sweep *sweep, const sn__axis *axis, names *
   n->index = sn_arena_alloc(sweep->arena, sweep->n_rows, sizeof *n->index);
   if (!n->first || !n->index) return sn_fail_memory(err);
   for (uint32_t i = 0; i < sweep->n_rows; i++) {
-    const char *text = axis->value(&sweep->rows[i]);
+    const char *text = sn__axis_value(axis, &sweep->rows[i]);
     uint32_t tried = 0;
-    for (; tried < n->count && strcmp(axis->value(n->first[at]), text) != 0; tried++) at = (at + 1) % n->count;
+    for (; tried < n->count && strcmp(sn__axis_value(axis, n->first[at]), text) != 0; tried++) at = (at + 1) % n->count;
     if (tried == n->count) {
       at = n->count++;
       n->first[at] = &sweep->rows[i];
@@ -103,23 +103,23 @@ static void write_head(const sn_sweep_line *h, FILE *out) {
           h->n_points, h->n_stored, h->n_fit, h->n_failed);
 }
 
-static void write_names(const names *all, FILE *out) {
+static void write_names(const sn__axis *axes, int n_axes, const names *all, FILE *out) {
   fputs(",\n\"names\":{", out);
-  for (int t = 0; t < SN__AXES; t++) {
-    fprintf(out, t ? ",\n\"%s\":[" : "\"%s\":[", sn__axes[t].name);
+  for (int t = 0; t < n_axes; t++) {
+    fprintf(out, t ? ",\n\"%s\":[" : "\"%s\":[", axes[t].name);
     for (uint32_t i = 0; i < all[t].count; i++) {
       if (i > 0) putc(',', out);
-      sn_quote_json(sn__axes[t].value(all[t].first[i]), out);
+      sn_quote_json(sn__axis_value(&axes[t], all[t].first[i]), out);
     }
     putc(']', out);
   }
   putc('}', out);
 }
 
-static void write_columns(const sn_sweep *sweep, const names *all, FILE *out) {
+static void write_columns(const sn_sweep *sweep, const sn__axis *axes, int n_axes, const names *all, FILE *out) {
   fputs(",\n\"columns\":{", out);
-  for (int t = 0; t < SN__AXES; t++) {
-    fprintf(out, "\"%s\":[", sn__axes[t].name);
+  for (int t = 0; t < n_axes; t++) {
+    fprintf(out, "\"%s\":[", axes[t].name);
     for (uint32_t i = 0; i < sweep->n_rows; i++) fprintf(out, i ? ",%" PRIu32 : "%" PRIu32, all[t].index[i]);
     fputs("],\n", out);
   }
@@ -147,12 +147,14 @@ static void write_failures(const sn_sweep *sweep, FILE *out) {
 
 static sn_status write_data(const void *content, FILE *out, sn_err *err) {
   const sn_sweep *sweep = content;
+  sn__axis axes[SN__AXES];
   names all[SN__AXES];
-  for (int t = 0; t < SN__AXES; t++)
-    if (find_names(sweep, &sn__axes[t], &all[t], err) != SN_OK) return err->code;
+  int n_axes = sn__axes(axes);
+  for (int t = 0; t < n_axes; t++)
+    if (find_names(sweep, &axes[t], &all[t], err) != SN_OK) return err->code;
   write_head(&sweep->head, out);
-  write_names(all, out);
-  write_columns(sweep, all, out);
+  write_names(axes, n_axes, all, out);
+  write_columns(sweep, axes, n_axes, all, out);
   write_failures(sweep, out);
   return SN_OK;
 }
@@ -160,11 +162,12 @@ static sn_status write_data(const void *content, FILE *out, sn_err *err) {
 /* ---- title ---- */
 
 /* The one there is, or how many. */
-static sn_status write_title_names(const sn_sweep *sweep, int text, const char *plural, FILE *out, sn_err *err) {
+static sn_status write_title_names(const sn_sweep *sweep, const sn__axis *axis, const char *plural, FILE *out,
+                                   sn_err *err) {
   names n;
-  if (find_names(sweep, &sn__axes[text], &n, err) != SN_OK) return err->code;
+  if (find_names(sweep, axis, &n, err) != SN_OK) return err->code;
   if (n.count == 1)
-    sn_quote_html(sn__axes[text].value(n.first[0]), out);
+    sn_quote_html(sn__axis_value(axis, n.first[0]), out);
   else
     fprintf(out, "%" PRIu32 " %s", n.count, plural);
   return SN_OK;
@@ -184,9 +187,9 @@ static void write_batches(const sn_sweep *sweep, FILE *out) {
 
 static sn_status write_title(const void *content, FILE *out, sn_err *err) {
   const sn_sweep *sweep = content;
-  if (write_title_names(sweep, SN__AXIS_NET, "networks", out, err) != SN_OK) return err->code;
+  if (write_title_names(sweep, &sn__axis_net, "networks", out, err) != SN_OK) return err->code;
   write_batches(sweep, out);
-  return write_title_names(sweep, SN__AXIS_GPU, "GPUs", out, err);
+  return write_title_names(sweep, &sn__axis_gpu, "GPUs", out, err);
 }
 
 sn_status sn_page_write_sweep(const sn_sweep *sweep, FILE *out, sn_err *err) {

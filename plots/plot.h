@@ -102,14 +102,12 @@ sn_status sn_plot_x_parse(const char *text, sn_plot_x *x, sn_err *err);
  * memory of 0), SN_BAD_USAGE lists them. Memory is the device's, or with limits of the pool the pool's. */
 typedef struct sn_sweep_plot {
   sn_plot_options options; /* strategies NULL: the usual ones and superneurons, those of them that it has, else all */
-  const char *net, *gpu,   /* NULL: rtx4090, where it has that */
-      *workspace, *external, *allocator, *optimizer, *precision;
+  const char *net, *gpu;   /* NULL: rtx4090, where it has that */
+  sn_conditions conditions;
   sn_plot_x x;
   uint32_t batch, image; /* 0: none chosen; the networks' own */
   uint64_t memory_bytes; /* 0: none chosen */
-  bool shared_link;
-  uint32_t accumulate;       /* batches an update; 0: none chosen, which is 1 where it has that */
-  uint64_t pool_limit_bytes; /* 0: all */
+  uint32_t accumulate;   /* batches an update; 0: none chosen, which is 1 where it has that */
 } sn_sweep_plot;
 
 /* Draws sweep `id` (0: the newest). SN_BAD_INPUT for a sweep without a computed point. */

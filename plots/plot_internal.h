@@ -97,23 +97,21 @@ void sn__sweep_script_write(FILE *out, const sn__sweep_chart *chart);
 void sn__sweep_map_write(FILE *out, const sn__sweep_chart *chart); /* as a script; of all its strategies */
 void sn__sweep_map_text(FILE *out, const sn__sweep_chart *chart);
 
-/* What tells the points of a sweep apart, but for numbers: as options are called, and the value of a point. */
-enum {
-  SN__AXIS_NET,
-  SN__AXIS_GPU,
-  SN__AXIS_WORKSPACE,
-  SN__AXIS_EXTERNAL,
-  SN__AXIS_ALLOCATOR,
-  SN__AXIS_OPTIMIZER,
-  SN__AXIS_PRECISION,
-  SN__AXIS_STRATEGY,
-  SN__AXES
-};
+/* What tells the points of a sweep apart, but for numbers: as options are called, and where the word is in a point. */
 typedef struct sn__axis {
   const char *name;
-  const char *(*value)(const sn_sweep_row *row);
+  size_t offset; /* in sn_sweep_row */
 } sn__axis;
-extern const sn__axis sn__axes[SN__AXES];
+extern const sn__axis sn__axis_net, sn__axis_gpu, sn__axis_strategy;
+sn__axis sn__axis_of(const sn_condition *condition);
+
+/* All of them: network, GPU, conditions that are words and axes, strategy; how many. */
+enum { SN__AXES = SN_CONDITION_ROWS + 3 };
+int sn__axes(sn__axis axes[SN__AXES]);
+
+static inline const char *sn__axis_value(const sn__axis *axis, const sn_sweep_row *row) {
+  return *(const char *const *)(const void *)((const char *)row + axis->offset);
+}
 
 /* ---- style.c ---- */
 /* Colours of Okabe and Ito, which colour-blind people can tell apart (Color Universal Design, 2008). */

@@ -7,6 +7,7 @@
 #include "plots/plot_internal.h"
 
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,41 +19,26 @@ typedef struct choice {
   uint32_t n_rows;
 } choice;
 
-static const char *net_of(const sn_sweep_row *row) {
-  return row->net;
-}
-static const char *gpu_of(const sn_sweep_row *row) {
-  return row->gpu;
-}
-static const char *workspace_of(const sn_sweep_row *row) {
-  return row->conditions.workspace;
-}
-static const char *external_of(const sn_sweep_row *row) {
-  return row->conditions.external;
-}
-static const char *allocator_of(const sn_sweep_row *row) {
-  return row->conditions.allocator;
-}
-static const char *optimizer_of(const sn_sweep_row *row) {
-  return row->conditions.optimizer;
-}
-static const char *precision_of(const sn_sweep_row *row) {
-  return row->conditions.precision;
-}
-static const char *strategy_of(const sn_sweep_row *row) {
-  return row->strategy;
+const sn__axis sn__axis_net = {"net", offsetof(sn_sweep_row, net)}, sn__axis_gpu = {"gpu", offsetof(sn_sweep_row, gpu)},
+               sn__axis_strategy = {"strategy", offsetof(sn_sweep_row, strategy)};
+
+sn__axis sn__axis_of(const sn_condition *condition) {
+  return (sn__axis){condition->name, offsetof(sn_sweep_row, conditions) + condition->offset};
 }
 
-const sn__axis sn__axes[SN__AXES] = {
-    [SN__AXIS_NET] = {"net", net_of},
-    [SN__AXIS_GPU] = {"gpu", gpu_of},
-    [SN__AXIS_WORKSPACE] = {"workspace", workspace_of},
-    [SN__AXIS_EXTERNAL] = {"external", external_of},
-    [SN__AXIS_ALLOCATOR] = {"allocator", allocator_of},
-    [SN__AXIS_OPTIMIZER] = {"optimizer", optimizer_of},
-    [SN__AXIS_PRECISION] = {"precision", precision_of},
-    [SN__AXIS_STRATEGY] = {"strategy", strategy_of},
-};
+static bool is_axis(const sn_condition *c) {
+  return c->kind == SN_CONDITION_WORD && c->axis;
+}
+
+int sn__axes(sn__axis axes[SN__AXES]) {
+  int count = 0;
+  axes[count++] = sn__axis_net;
+  axes[count++] = sn__axis_gpu;
+  for (int i = 0; i < SN_CONDITION_ROWS; i++)
+    if (is_axis(&sn_condition_table[i])) axes[count++] = sn__axis_of(&sn_condition_table[i]);
+  axes[count++] = sn__axis_strategy;
+  return count;
+}
 
 /* The values that the rows have, as a list for people. */
 static void list_values(const choice *c, const sn__axis *a, char *out, size_t room) {
@@ -60,10 +46,10 @@ static void list_values(const choice *c, const sn__axis *a, char *out, size_t ro
   const char *last = "";
   out[0] = '\0';
   for (uint32_t i = 0; i < c->n_rows && used < room; i++) {
-    const char *value = a->value(c->rows[i]);
+    const char *value = sn__axis_value(a, c->rows[i]);
     if (strcmp(value, last) == 0) continue;
     bool before = false;
-    for (uint32_t j = 0; j < i && !before; j++) before = strcmp(value, a->value(c->rows[j])) == 0;
+    for (uint32_t j = 0; j < i && !before; j++) before = strcmp(value, sn__axis_value(a, c->rows[j])) == 0;
     if (!before) used += (size_t)snprintf(out + used, room - used, "%s%.60s", used ? ", " : "", value);
     last = value;
   }
@@ -71,20 +57,20 @@ static void list_values(const choice *c, const sn__axis *a, char *out, size_t ro
 
 static bool is_one(const choice *c, const sn__axis *a) {
   for (uint32_t i = 1; i < c->n_rows; i++)
-    if (strcmp(a->value(c->rows[0]), a->value(c->rows[i])) != 0) return false;
+    if (strcmp(sn__axis_value(a, c->rows[0]), sn__axis_value(a, c->rows[i])) != 0) return false;
   return true;
 }
 
 static bool has(const choice *c, const sn__axis *a, const char *wanted) {
   for (uint32_t i = 0; i < c->n_rows; i++)
-    if (strcmp(a->value(c->rows[i]), wanted) == 0) return true;
+    if (strcmp(sn__axis_value(a, c->rows[i]), wanted) == 0) return true;
   return false;
 }
 
 static void keep(choice *c, const sn__axis *a, const char *wanted) {
   uint32_t kept = 0;
   for (uint32_t i = 0; i < c->n_rows; i++)
-    if (strcmp(a->value(c->rows[i]), wanted) == 0) c->rows[kept++] = c->rows[i];
+    if (strcmp(sn__axis_value(a, c->rows[i]), wanted) == 0) c->rows[kept++] = c->rows[i];
   c->n_rows = kept;
 }
 
@@ -119,10 +105,6 @@ static uint64_t image_of(const sn_sweep_row *row) {
 static uint64_t accumulate_of(const sn_sweep_row *row) {
   return row->conditions.accumulate;
 }
-static uint64_t link_of(const sn_sweep_row *row) {
-  return row->conditions.shared_link;
-}
-
 static const char *const x_names[SN_PLOT_XS] = {[SN_PLOT_X_BATCH] = "batch",
                                                 [SN_PLOT_X_POOL] = "pool",
                                                 [SN_PLOT_X_MEMORY] = "memory",
@@ -231,19 +213,19 @@ static sn_status choose_number(choice *c, sn_plot_x x, uint64_t wanted, sn_err *
 
 static sn_plot_x choose_x(const sn_sweep_plot *plot, const choice *c) {
   const bool chosen[SN_PLOT_XS] = {[SN_PLOT_X_BATCH] = plot->batch > 0,
-                                   [SN_PLOT_X_POOL] = plot->pool_limit_bytes > 0,
+                                   [SN_PLOT_X_POOL] = plot->conditions.pool_limit_bytes > 0,
                                    [SN_PLOT_X_MEMORY] = plot->memory_bytes > 0,
                                    [SN_PLOT_X_IMAGE] = plot->image > 0};
   if (plot->x != SN_PLOT_X_AUTO) return plot->x;
   for (sn_plot_x x = SN_PLOT_X_BATCH; x < SN_PLOT_X_GPU; x++)
     if (!chosen[x] && !is_one_number(c, x)) return x;
-  return !plot->gpu && !is_one(c, &sn__axes[SN__AXIS_GPU]) ? SN_PLOT_X_GPU : SN_PLOT_X_BATCH;
+  return !plot->gpu && !is_one(c, &sn__axis_gpu) ? SN_PLOT_X_GPU : SN_PLOT_X_BATCH;
 }
 
 /* The numbers besides x. */
 static sn_status choose_numbers(const sn_sweep_plot *plot, choice *c, sn_plot_x x, sn_err *err) {
   const uint64_t wanted[SN_PLOT_X_GPU] = {[SN_PLOT_X_BATCH] = plot->batch,
-                                          [SN_PLOT_X_POOL] = plot->pool_limit_bytes,
+                                          [SN_PLOT_X_POOL] = plot->conditions.pool_limit_bytes,
                                           [SN_PLOT_X_MEMORY] = plot->memory_bytes,
                                           [SN_PLOT_X_IMAGE] = plot->image};
   for (sn_plot_x other = SN_PLOT_X_BATCH; other < SN_PLOT_X_GPU; other++)
@@ -307,25 +289,43 @@ static sn_status choose_accumulate(choice *c, uint32_t wanted, sn_err *err) {
   return SN_OK;
 }
 
+/* A word has to be one of those there are; of a switch those points are left that have it so, if there are any. */
+static sn_status choose_condition(choice *c, const sn_condition *condition, const sn_conditions *wanted, sn_err *err) {
+  char room[SN_CONDITION_TEXT];
+  const sn__axis axis = sn__axis_of(condition);
+  if (is_axis(condition)) return choose_axis(c, &axis, sn_condition_text(condition, wanted, room), err);
+  if (condition->kind != SN_CONDITION_FLAG || !condition->axis) return SN_OK;
+  const bool on = *(const bool *)sn_condition_of(condition, wanted);
+  uint32_t kept = 0;
+  for (uint32_t i = 0; i < c->n_rows; i++)
+    kept += *(const bool *)sn_condition_of(condition, &c->rows[i]->conditions) == on;
+  for (uint32_t i = 0, n = c->n_rows; i < n && kept > 0; i++) {
+    if (i == 0) c->n_rows = 0;
+    if (*(const bool *)sn_condition_of(condition, &c->rows[i]->conditions) == on) c->rows[c->n_rows++] = c->rows[i];
+  }
+  return SN_OK;
+}
+
+/* What a title has to tell as the points of the sweep differ in it. */
+static void find_differences(const choice *c, sn__sweep_chart *chart) {
+  for (uint32_t i = 1; i < c->n_rows; i++) {
+    const sn_conditions *a = &c->rows[0]->conditions, *b = &c->rows[i]->conditions;
+    chart->of_optimizers = chart->of_optimizers || strcmp(a->optimizer, b->optimizer) != 0;
+    chart->of_precisions = chart->of_precisions || strcmp(a->precision, b->precision) != 0;
+    chart->of_accumulates = chart->of_accumulates || a->accumulate != b->accumulate;
+  }
+}
+
 /* Sets what the chart is drawn over, and leaves the points that are drawn. */
 static sn_status choose_rows(const sn_sweep_plot *plot, choice *c, sn__sweep_chart *chart, sn_err *err) {
-  static const int named[] = {SN__AXIS_NET,       SN__AXIS_WORKSPACE, SN__AXIS_EXTERNAL,
-                              SN__AXIS_ALLOCATOR, SN__AXIS_OPTIMIZER, SN__AXIS_PRECISION};
-  const char *wanted[] = {plot->net,       plot->workspace, plot->external,
-                          plot->allocator, plot->optimizer, plot->precision};
   if (take_rows(c, err) != SN_OK) return err->code;
-  chart->of_optimizers = !is_one(c, &sn__axes[SN__AXIS_OPTIMIZER]);
-  chart->of_precisions = !is_one(c, &sn__axes[SN__AXIS_PRECISION]);
-  for (uint32_t i = 1; i < c->n_rows; i++)
-    chart->of_accumulates =
-        chart->of_accumulates || c->rows[i]->conditions.accumulate != c->rows[0]->conditions.accumulate;
-  for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
-    if (choose_axis(c, &sn__axes[named[i]], wanted[i], err) != SN_OK) return err->code;
-  keep_number(c, link_of, plot->shared_link);
+  find_differences(c, chart);
+  if (choose_axis(c, &sn__axis_net, plot->net, err) != SN_OK) return err->code;
+  for (int i = 0; i < SN_CONDITION_ROWS; i++)
+    if (choose_condition(c, &sn_condition_table[i], &plot->conditions, err) != SN_OK) return err->code;
   if (choose_accumulate(c, plot->accumulate, err) != SN_OK) return err->code;
   chart->x = choose_x(plot, c);
-  if (chart->x != SN_PLOT_X_GPU &&
-      choose_axis(c, &sn__axes[SN__AXIS_GPU], plot->gpu ? plot->gpu : "rtx4090", err) != SN_OK)
+  if (chart->x != SN_PLOT_X_GPU && choose_axis(c, &sn__axis_gpu, plot->gpu ? plot->gpu : "rtx4090", err) != SN_OK)
     return err->code;
   if (choose_numbers(plot, c, chart->x, err) != SN_OK) return err->code;
   sort(c, chart->x);
@@ -345,11 +345,11 @@ enum { N_USUAL = sizeof usual / sizeof usual[0] };
 
 static sn_status add_named(const choice *c, const char *name, sn__sweep_chart *chart, sn_err *err) {
   char values[400];
-  if (has(c, &sn__axes[SN__AXIS_STRATEGY], name)) {
+  if (has(c, &sn__axis_strategy, name)) {
     chart->strategies[chart->n_strategies++] = name;
     return SN_OK;
   }
-  list_values(c, &sn__axes[SN__AXIS_STRATEGY], values, sizeof values);
+  list_values(c, &sn__axis_strategy, values, sizeof values);
   return sn_fail(err, SN_BAD_USAGE, "sweep %" PRId64 " has no strategy \"%.100s\"; it has %s", c->sweep->head.id, name,
                  values);
 }
@@ -369,7 +369,7 @@ static sn_status choose_strategies(const choice *c, const sn_plot_options *optio
   for (unsigned i = 0; options->strategies && i < options->n_strategies && i < SN__SWEEP_CURVES; i++)
     if (add_named(c, options->strategies[i], chart, err) != SN_OK) return err->code;
   for (unsigned i = 0; !options->strategies && options->kind != SN_PLOT_MAP && i < N_USUAL; i++)
-    if (has(c, &sn__axes[SN__AXIS_STRATEGY], usual[i])) chart->strategies[chart->n_strategies++] = usual[i];
+    if (has(c, &sn__axis_strategy, usual[i])) chart->strategies[chart->n_strategies++] = usual[i];
   if (chart->n_strategies == 0 || (options->kind == SN_PLOT_MAP && !options->strategies)) add_all(c, chart);
   return SN_OK;
 }

@@ -33,18 +33,12 @@ static sn_status draw_sweep(const plot *p, sn_err *err) {
   const sn_sweep_plot sweep = {.options = p->options,
                                .net = args->net,
                                .gpu = args->profile ? args->profile : sn_gpu_unnamed().name,
-                               .workspace = sn_workspace_name(args->options.workspace),
-                               .external = sn_external_name(args->options.external),
-                               .allocator = sn_allocator_name(args->options.allocator),
-                               .optimizer = sn_optimizer_name(args->options.iteration.optimizer),
-                               .precision = sn_precision_name(args->options.iteration.precision),
+                               .conditions = sn_conditions_of(&args->options, NULL),
                                .accumulate = args->options.iteration.accumulate,
                                .x = args->x,
                                .batch = args->batch,
                                .image = args->image,
-                               .memory_bytes = args->memory.bytes,
-                               .shared_link = args->options.shared_link,
-                               .pool_limit_bytes = args->options.pool_bytes};
+                               .memory_bytes = args->memory.bytes};
   return sn_plot_sweep(p->store, p->sweep, &sweep, err);
 }
 
@@ -188,11 +182,10 @@ static sn_status check(const sn_args *args, sn_err *err) {
     return sn_fail(err, SN_BAD_USAGE, "--kind corun draws at most %d strategies", SN_PLOT_CORUNS);
   if (args->n_strategies > 1 && sn_plot_kind_is_played(args->kind) && args->kind != SN_PLOT_CORUN)
     return sn_fail(err, SN_BAD_USAGE, "--kind %s draws one --strategy; make one picture each", name);
-  bool chosen = args->options.workspace != SN_WORKSPACE_DYNAMIC || args->options.external != SN_EXTERNAL_HOST ||
-                args->options.allocator != SN_ALLOCATOR_POOL || args->options.pool_bytes > 0 ||
-                args->x != SN_PLOT_X_AUTO || args->batch > 0 || args->image > 0 || args->memory.given ||
-                args->options.shared_link || args->options.iteration.accumulate > 0 ||
-                args->options.iteration.optimizer != SN_OPTIMIZER_MOMENTUM || sn_args_gave(args, "precision");
+  const sn_conditions conditions = sn_conditions_of(&args->options, NULL);
+  bool chosen = !sn_conditions_are_usual(&conditions) || args->x != SN_PLOT_X_AUTO || args->batch > 0 ||
+                args->image > 0 || args->memory.given || args->options.iteration.accumulate > 0 ||
+                sn_args_gave(args, "precision");
   if (chosen || ((args->net || args->profile) && !sn_plot_kind_is_played(args->kind)))
     return sn_fail(err, SN_BAD_USAGE,
                    "--net, --gpu and the like choose points of a sweep: snsim plot sweep:last --net NAME; --net and "

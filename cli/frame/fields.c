@@ -13,8 +13,8 @@
            : SN_FIELD_U64, int64_t : SN_FIELD_I64, double : SN_FIELD_REAL)
 #define NAMED(name, type, member)                                                                                      \
   { name, KIND(((type *)0)->member), offsetof(type, member) }
-#define FIELD(type, member)                             NAMED(#member, type, member)
-#define CONDITION(type, name, usual, told, over, title) NAMED(#name, sn_run, conditions.name),
+#define FIELD(type, member)                                   NAMED(#member, type, member)
+#define CONDITION(type, name, usual, told, over, title, axis) NAMED(#name, sn_run, conditions.name),
 #define FIELDS(array)                                                                                                  \
   { array, sizeof(array) / sizeof(array)[0] }
 

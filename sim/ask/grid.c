@@ -1,5 +1,4 @@
-/* Grid: collecting the values of the axes, and what a group's number stands for; see the header. Reading and writing a
- * grid as JSON is in sim/ask/grid_json.c. */
+/* Grid: the values of the axes, and what a group's number stands for. As JSON it is in sim/ask/grid_json.c. */
 #include "sim/ask/grid.h"
 
 #include "base/arena.h"
@@ -18,25 +17,25 @@
 #define SNSIM_VERSION "unknown"
 #endif
 
-/* Of each axis: its name, the condition that it has values of, and what it is unless somebody says. `within`: groups
- * that differ in it alone have the same network and iteration. */
+/* Of each axis: its name, and what it is unless somebody says. `within`: groups that differ in it alone have the same
+ * network and iteration. */
 static const struct {
-  const char *name, *condition, *usual;
+  const char *name, *usual;
   bool within;
-} axes[SN_AXES] = {[SN_AXIS_NETS] = {"nets", NULL, NULL, false},
-                   [SN_AXIS_IMAGES] = {"images", NULL, "own", false},
-                   [SN_AXIS_GPUS] = {"gpus", NULL, "rtx4090", true},
-                   [SN_AXIS_MEMORIES] = {"memories", NULL, "own", true},
-                   [SN_AXIS_LINKS] = {"links", "shared_link", "own", true},
-                   [SN_AXIS_WORKSPACES] = {"workspaces", "workspace", "dynamic", true},
-                   [SN_AXIS_EXTERNALS] = {"externals", "external", "host", true},
-                   [SN_AXIS_ALLOCATORS] = {"allocators", "allocator", "pool", true},
-                   [SN_AXIS_OPTIMIZERS] = {"optimizers", "optimizer", "momentum", false},
-                   [SN_AXIS_ACCUMULATES] = {"accumulates", "accumulate", "1", false},
-                   [SN_AXIS_PRECISIONS] = {"precisions", "precision", NULL, false},
-                   [SN_AXIS_POOLS] = {"pools", "pool_limit_bytes", "all", true},
-                   [SN_AXIS_BATCHES] = {"batches", NULL, NULL, false},
-                   [SN_AXIS_STRATEGIES] = {"strategies", NULL, NULL, false}};
+} axes[SN_AXES] = {[SN_AXIS_NETS] = {"nets", NULL, false},
+                   [SN_AXIS_IMAGES] = {"images", "own", false},
+                   [SN_AXIS_GPUS] = {"gpus", "rtx4090", true},
+                   [SN_AXIS_MEMORIES] = {"memories", "own", true},
+                   [SN_AXIS_LINKS] = {"links", "own", true},
+                   [SN_AXIS_WORKSPACES] = {"workspaces", "dynamic", true},
+                   [SN_AXIS_EXTERNALS] = {"externals", "host", true},
+                   [SN_AXIS_ALLOCATORS] = {"allocators", "pool", true},
+                   [SN_AXIS_OPTIMIZERS] = {"optimizers", "momentum", false},
+                   [SN_AXIS_ACCUMULATES] = {"accumulates", "1", false},
+                   [SN_AXIS_PRECISIONS] = {"precisions", NULL, false},
+                   [SN_AXIS_POOLS] = {"pools", "all", true},
+                   [SN_AXIS_BATCHES] = {"batches", NULL, false},
+                   [SN_AXIS_STRATEGIES] = {"strategies", NULL, false}};
 
 const char *sn_axis_name(sn_axis axis) {
   return axes[axis].name;
@@ -47,8 +46,10 @@ const char *sn_grid_axis_name(const sn_grid *grid, sn_axis axis) {
 }
 
 const sn_condition *sn_axis_condition(sn_axis axis) {
-  for (uint32_t i = 0; axes[axis].condition && i < SN_CONDITION_ROWS; i++)
-    if (strcmp(sn_condition_table[i].name, axes[axis].condition) == 0) return &sn_condition_table[i];
+  for (uint32_t i = 0; i < SN_CONDITION_ROWS; i++) {
+    const char *name = sn_condition_table[i].axis;
+    if (name && strcmp(name, axes[axis].name) == 0) return &sn_condition_table[i];
+  }
   return NULL;
 }
 
@@ -63,8 +64,7 @@ sn_grid *sn_grid_new(sn_err *err) {
 }
 
 void sn_grid_free(sn_grid *grid) {
-  if (!grid) return;
-  sn_arena_free(grid->arena);
+  if (grid) sn_arena_free(grid->arena);
   free(grid);
 }
 

@@ -39,7 +39,7 @@ sn_json_lists *sn_plan_parse(const char *name, const char *text, size_t bytes, s
 
 /* ---- what it is a plan of ---- */
 
-#define KEY(type, name, usual, told, over, title) #name,
+#define KEY(type, name, usual, told, over, title, axis) #name,
 static const char *const head_keys[] = {SN_CONDITIONS(KEY) "snsim_plan",
                                         "net",
                                         "batch",

@@ -82,8 +82,9 @@ sn_status sn_conditions_apply(const sn_conditions *conditions, sn_options *optio
 #define KIND(member)                                                                                                   \
   _Generic((member), const char * : SN_CONDITION_WORD, bool : SN_CONDITION_FLAG, uint32_t : SN_CONDITION_COUNT,        \
            uint64_t : SN_CONDITION_BYTES)
-#define ROW(type, name, usual, told, over, title)                                                                      \
-  {#name, KIND(((sn_conditions *)0)->name), offsetof(sn_conditions, name), usual, told, over, title, apply_##name},
+#define ROW(type, name, usual, told, over, title, axis)                                                                \
+  {#name,       KIND(((sn_conditions *)0)->name), offsetof(sn_conditions, name), usual, told, over, title, axis,       \
+   apply_##name},
 
 const sn_condition sn_condition_table[SN_CONDITION_ROWS] = {SN_CONDITIONS(ROW)};
 
@@ -122,6 +123,12 @@ bool sn_condition_word(const sn_condition *condition, bool value, const char *wo
 bool sn_condition_is_usual(const sn_condition *condition, const sn_conditions *conditions) {
   char room[SN_CONDITION_TEXT];
   return strcmp(sn_condition_text(condition, conditions, room), condition->usual) == 0;
+}
+
+bool sn_conditions_are_usual(const sn_conditions *conditions) {
+  uint32_t usual = 0;
+  for (uint32_t i = 0; i < SN_CONDITION_ROWS; i++) usual += sn_condition_is_usual(&sn_condition_table[i], conditions);
+  return usual == SN_CONDITION_ROWS;
 }
 
 bool sn_conditions_same(const sn_conditions *a, const sn_conditions *b) {

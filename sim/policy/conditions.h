@@ -16,9 +16,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* X(type, name, usual, told, over, title): the type of the member is const char * (a word), bool, uint32_t or uint64_t
- * (bytes); `usual` is what it is unless asked for, `told` whether files say even that; `over` and `title` head its
- * column of a table; of a bool `over` are its two words there.
+/* X(type, name, usual, told, over, title, axis): the type of the member is const char * (a word), bool, uint32_t or
+ * uint64_t (bytes); `usual` is what it is unless asked for, `told` whether files say even that; `over` and `title` head
+ * its column of a table; of a bool `over` are its two words there; `axis` is what it is called as an axis of sweeps,
+ * NULL: it is the same at all points.
  *
  *   pool_limit_bytes  the pool is no larger than this (--pool); 0: all that the device has left
  *   workspace         none, dynamic, max
@@ -32,18 +33,18 @@
  *   shared_link       copies of both directions share the link's bandwidth
  */
 #define SN_CONDITIONS(X)                                                                                               \
-  X(uint64_t, pool_limit_bytes, "0", true, "pool", "GiB")                                                              \
-  X(const char *, workspace, "dynamic", true, "", "workspace")                                                         \
-  X(const char *, external, "host", true, "", "external")                                                              \
-  X(const char *, allocator, "pool", true, "", "allocator")                                                            \
-  X(const char *, optimizer, "momentum", true, "", "optimizer")                                                        \
-  X(uint32_t, accumulate, "1", true, "batches", "an update")                                                           \
-  X(bool, inference, "false", true, "no|yes", "inference")                                                             \
-  X(const char *, precision, "fp32", false, "", "precision")                                                           \
-  X(const char *, freeze, "", false, "", "frozen")                                                                     \
-  X(bool, shared_link, "false", true, "own|shared", "link")
+  X(uint64_t, pool_limit_bytes, "0", true, "pool", "GiB", "pools")                                                     \
+  X(const char *, workspace, "dynamic", true, "", "workspace", "workspaces")                                           \
+  X(const char *, external, "host", true, "", "external", "externals")                                                 \
+  X(const char *, allocator, "pool", true, "", "allocator", "allocators")                                              \
+  X(const char *, optimizer, "momentum", true, "", "optimizer", "optimizers")                                          \
+  X(uint32_t, accumulate, "1", true, "batches", "an update", "accumulates")                                            \
+  X(bool, inference, "false", true, "no|yes", "inference", NULL)                                                       \
+  X(const char *, precision, "fp32", false, "", "precision", "precisions")                                             \
+  X(const char *, freeze, "", false, "", "frozen", NULL)                                                               \
+  X(bool, shared_link, "false", true, "own|shared", "link", "links")
 
-#define SN_CONDITION_MEMBER(type, name, usual, told, over, title) type name;
+#define SN_CONDITION_MEMBER(type, name, usual, told, over, title, axis) type name;
 
 typedef struct sn_conditions {
   SN_CONDITIONS(SN_CONDITION_MEMBER)
@@ -69,11 +70,11 @@ typedef struct sn_condition {
   size_t offset; /* of the member in sn_conditions */
   const char *usual;
   bool told;
-  const char *over, *title;
+  const char *over, *title, *axis;
   sn_status (*apply)(const sn_conditions *conditions, sn_options *options, sn_err *err);
 } sn_condition;
 
-#define SN_CONDITION_ONE(type, name, usual, told, over, title) +1
+#define SN_CONDITION_ONE(type, name, usual, told, over, title, axis) +1
 enum { SN_CONDITION_ROWS = 0 SN_CONDITIONS(SN_CONDITION_ONE), SN_CONDITION_TEXT = 24 };
 extern const sn_condition sn_condition_table[SN_CONDITION_ROWS];
 
@@ -90,6 +91,7 @@ bool sn_condition_word(const sn_condition *condition, bool value, const char *wo
 
 /* Whether it is what it is unless asked for. */
 bool sn_condition_is_usual(const sn_condition *condition, const sn_conditions *conditions);
+bool sn_conditions_are_usual(const sn_conditions *conditions); /* all of them */
 
 bool sn_conditions_same(const sn_conditions *a, const sn_conditions *b);
 
