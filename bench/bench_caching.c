@@ -5,6 +5,9 @@
  * Random requests against many live blocks, then plans of networks, two iterations each. Times are of this process's
  * own CPU. */
 #include "models/zoo.h"
+
+#include "sim/device/device.h"
+#include "sim/graph/route.h"
 #include "sim/plan/lower.h"
 #include "sim/play/caching_replay.h"
 

@@ -6,6 +6,7 @@
  * Prints events per second of the median repeat, without and with a shared link.
  */
 #include "models/zoo.h"
+#include "sim/graph/route.h"
 #include "sim/plan/lower.h"
 #include "sim/play/device_model.h"
 

@@ -7,8 +7,10 @@
  * instead what takes longest: the depth where memory is no limit, and advice for 110,000 layers.
  */
 #include "models/zoo.h"
+
 #include "sim/ask/advise.h"
 #include "sim/ask/fit.h"
+#include "sim/device/device.h"
 
 #include <inttypes.h>
 #include <stdio.h>

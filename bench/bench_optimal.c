@@ -9,6 +9,7 @@
  * found in SIXTEENTHS of the way down to the largest step, for that time. Times are of an iteration on a K40c, CPU
  * times of this process's own: for one plan, or for all plans of a network. */
 #include "models/zoo.h"
+#include "sim/graph/route.h"
 #include "sim/plan/duration.h"
 #include "sim/plan/lower.h"
 #include "sim/plan/make.h"

@@ -6,8 +6,11 @@
  * Without files the blocks are made up: stacks of outputs that wait for their backward step with workspaces between,
  * and blocks thrown at random with short and long lives, from 2,000 to 200,000. Times are of this process's own CPU. */
 #include "base/units.h"
+
 #include "models/zoo.h"
 #include "sim/ask/blocks.h"
+#include "sim/device/device.h"
+#include "sim/graph/route.h"
 #include "sim/memory/pack_exact.h"
 #include "sim/plan/lower.h"
 #include "sim/plan/place.h"

@@ -9,7 +9,9 @@
  * downwards.
  */
 #include "models/zoo.h"
+
 #include "sim/ask/simulate.h"
+#include "sim/device/device.h"
 
 #include <inttypes.h>
 #include <limits.h>

@@ -1,6 +1,8 @@
 /* Calibrations to rows and back; see the header. */
 #include "db/store_internal.h"
 
+#include "sim/device/device.h"
+
 #include <stdio.h>
 #include <string.h>
 

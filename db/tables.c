@@ -4,7 +4,9 @@
  *
  * A new member needs a line here, and another schema number in schema.c once there was a release. */
 #include "db/store_internal.h"
+
 #include "db/sweep.h"
+#include "sim/device/device.h"
 
 #include <string.h>
 

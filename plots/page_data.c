@@ -8,11 +8,10 @@
  * co-run plans `teams`, `rects` and `levels` are columns. Those called d.. hold differences to the row before (dgap: to
  * the end of the lane's bar before), which are small numbers where the values themselves grow. plots/report/data.js
  * undoes it. */
-#include "plots/page_internal.h"
-#include "plots/plot_internal.h"
-
 #include "base/quote.h"
 #include "models/zoo.h"
+#include "plots/page_internal.h"
+#include "plots/plot_internal.h"
 #include "sim/ask/answer.h"
 #include "sim/ask/explain.h"
 #include "sim/play/footprint.h"

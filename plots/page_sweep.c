@@ -6,11 +6,10 @@
  * `names` and hold indices into it. `failures` has the row, from 0, and the reason. One pass over
  * the points per column; finding a name is a search through those there are, at most a few hundred, begun at the last
  * one found. */
-#include "plots/page_internal.h"
-#include "plots/plot_internal.h"
-
 #include "base/arena.h"
 #include "base/quote.h"
+#include "plots/page_internal.h"
+#include "plots/plot_internal.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -8,6 +8,7 @@
 #include "cli/frame/question.h"
 #include "cli/frame/report.h"
 #include "plots/plot.h"
+#include "sim/graph/route.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -22,7 +22,7 @@
 #include "plots/plot.h"
 #include "sim/ask/grid.h"
 #include "sim/ask/simulate.h"
-#include "sim/graph/route.h"
+#include "sim/graph/pass.h"
 #include "sim/policy/conditions.h"
 #include "sim/policy/runtime.h"
 

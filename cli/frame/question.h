@@ -9,7 +9,7 @@
 #include "sim/ask/run.h"
 #include "sim/ask/simulate.h"
 #include "sim/device/calibration.h"
-#include "sim/device/device.h"
+#include "sim/device/external.h"
 
 typedef struct sn_question {
   const sn_args *args;

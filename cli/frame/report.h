@@ -6,7 +6,7 @@
 #include "base/err.h"
 #include "cli/frame/out.h"
 #include "sim/ask/run.h"
-#include "sim/device/device.h"
+#include "sim/device/external.h"
 
 typedef struct sn_report_wish {
   bool steps, explain;   /* the rows of every step, the tensors of every peak: the run must hold them */

@@ -13,7 +13,7 @@
 
 #include "base/err.h"
 #include "sim/ask/run.h"
-#include "sim/device/device.h"
+#include "sim/device/external.h"
 #include "sim/policy/strategy.h"
 
 #include <stdbool.h>

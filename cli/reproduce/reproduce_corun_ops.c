@@ -5,6 +5,8 @@
  * shapes. Every row is fitted by itself, a + w/p + c p through its time, its count of threads and, where a would not be
  * negative, its loss with 68; table III's co-runs then follow from two of these rows and the profile's slowing. */
 #include "cli/reproduce/reproduce.h"
+
+#include "sim/device/device.h"
 #include "sim/device/pace.h"
 
 #include <math.h>

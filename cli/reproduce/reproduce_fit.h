@@ -7,7 +7,7 @@
 
 #include "base/err.h"
 #include "models/net.h"
-#include "sim/device/device.h"
+#include "sim/device/external.h"
 #include "sim/policy/strategy.h"
 
 #include <stdint.h>

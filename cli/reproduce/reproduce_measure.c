@@ -1,8 +1,10 @@
 /* Answers to what the paper's numbers are about; see cli/reproduce/reproduce.h. */
 #include "cli/reproduce/reproduce.h"
+
 #include "cli/reproduce/reproduce_fit.h"
 #include "models/zoo.h"
 #include "sim/ask/simulate.h"
+#include "sim/device/device.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -2,8 +2,10 @@
  * what is printed as fitted: which algorithms cuDNN chose is not known, so that one number a batch, the sum of the
  * workspaces, is found anew from the four figures of the batch. */
 #include "cli/reproduce/reproduce.h"
+
 #include "models/zoo.h"
 #include "sim/ask/simulate.h"
+#include "sim/device/device.h"
 
 #include <inttypes.h>
 #include <math.h>

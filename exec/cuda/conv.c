@@ -13,6 +13,7 @@
 #include "exec/data/random.h"
 #include "exec/kernel/kernel_internal.h"
 #include "sim/device/calibration.h"
+#include "sim/graph/route.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -13,6 +13,7 @@
 #include "exec/cuda/cuda.h"
 
 #include "exec/kernel/kernel_internal.h"
+#include "sim/graph/route.h"
 
 static const float one = 1, zero = 0;
 

@@ -5,6 +5,7 @@
 #include "base/checked.h"
 #include "exec/kernel/kernel_internal.h"
 #include "models/op.h"
+#include "sim/graph/route.h"
 
 #include <limits.h>
 #include <stdlib.h>

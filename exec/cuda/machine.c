@@ -4,6 +4,7 @@
 
 #include "base/build_id.h"
 #include "exec/machine/cuda_module.h"
+#include "sim/graph/route.h"
 
 #include <stdlib.h>
 

@@ -9,6 +9,7 @@
 
 #include "exec/kernel/kernel_internal.h"
 #include "models/op.h"
+#include "sim/graph/route.h"
 
 #include <math.h>
 #include <stdlib.h>

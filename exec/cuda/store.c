@@ -4,6 +4,7 @@
 #include "exec/cuda/cuda.h"
 
 #include "exec/kernel/kernel_internal.h"
+#include "sim/graph/route.h"
 
 #include <math.h>
 #include <string.h>

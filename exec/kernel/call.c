@@ -3,6 +3,7 @@
 #include "exec/kernel/call.h"
 
 #include "exec/kernel/kernel_internal.h"
+#include "sim/graph/route.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -21,7 +21,7 @@
 #include "exec/kernel/init.h"
 #include "models/net.h"
 #include "sim/graph/optimizer.h"
-#include "sim/graph/route.h"
+#include "sim/graph/pass.h"
 #include "sim/policy/part.h"
 
 #include <stdbool.h>

@@ -5,6 +5,7 @@
 
 #include "exec/data/random.h"
 #include "exec/kernel/call.h"
+#include "sim/graph/route.h"
 
 #include <math.h>
 

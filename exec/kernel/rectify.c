@@ -2,6 +2,7 @@
 #include "exec/kernel/rectify.h"
 
 #include "models/rectifier.h"
+#include "sim/graph/route.h"
 
 #include <math.h>
 

@@ -12,7 +12,7 @@
 #ifndef SN_EXEC_KERNEL_RECTIFY_H
 #define SN_EXEC_KERNEL_RECTIFY_H
 
-#include "sim/graph/route.h"
+#include "sim/graph/pass.h"
 
 #include <stdbool.h>
 

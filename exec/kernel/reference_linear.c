@@ -11,6 +11,8 @@
  * with x and dy in each other's place; its weights are w[its input][its output][k]. */
 #include "exec/kernel/reference_internal.h"
 
+#include "sim/graph/route.h"
+
 /* A convolution: its sizes, its weights as the shape (outputs, inputs of a group, kernel planes x height, width), and
  * where its tensors lie. A gradient stands where what it is of would. */
 typedef struct convolution {

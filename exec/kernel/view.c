@@ -4,6 +4,7 @@
 #include "exec/kernel/view.h"
 
 #include "exec/kernel/kernel_internal.h"
+#include "sim/graph/route.h"
 
 #include <string.h>
 

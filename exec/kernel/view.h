@@ -9,7 +9,7 @@
 #ifndef SN_EXEC_KERNEL_VIEW_H
 #define SN_EXEC_KERNEL_VIEW_H
 
-#include "sim/graph/route.h"
+#include "sim/graph/pass.h"
 
 #include <stdint.h>
 

@@ -13,6 +13,7 @@
 #include "exec/kernel/view.h"
 #include "exec/machine/outside.h"
 #include "models/op.h"
+#include "sim/graph/route.h"
 
 #include <stdlib.h>
 #include <string.h>

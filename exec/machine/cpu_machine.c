@@ -1,11 +1,13 @@
 /* The CPU as a machine: kernels of oneDNN for the net, the CPU back end, and what the system says of processor and
  * memory. */
 #include "exec/machine/cpu.h"
+
 #include "exec/machine/host.h"
 #include "exec/machine/machine.h"
 #include "exec/machine/processors.h"
 #include "sim/ask/result.h"
 #include "sim/device/device.h"
+#include "sim/graph/route.h"
 
 #include <stdio.h>
 #include <stdlib.h>

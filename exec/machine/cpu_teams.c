@@ -1,6 +1,8 @@
 /* CPU teams; see the header. */
 #include "exec/machine/cpu_teams.h"
 
+#include "sim/graph/route.h"
+
 #include <stdlib.h>
 
 enum { MOST_THREADS = SN_MAX_CORES };

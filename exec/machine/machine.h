@@ -25,7 +25,7 @@
 #include "exec/kernel/state.h"
 #include "sim/ask/run.h"
 #include "sim/device/cost.h"
-#include "sim/graph/route.h"
+#include "sim/graph/pass.h"
 #include "sim/play/backend.h"
 
 #include <stdbool.h>

@@ -6,6 +6,8 @@
 #include "exec/session/copies.h"
 #include "exec/session/slowing.h"
 #include "exec/session/team_times.h"
+#include "sim/device/device.h"
+#include "sim/graph/route.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -8,6 +8,8 @@
  * iterations of each plan, of which the first warms up; the median copy counts. */
 #include "exec/session/copies.h"
 
+#include "sim/graph/route.h"
+
 #include <stdlib.h>
 
 enum { COPIES = 5, ITERATIONS = 4, MOST_SPANS = 2 * COPIES * ITERATIONS };

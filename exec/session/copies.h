@@ -4,7 +4,7 @@
 
 #include "base/err.h"
 #include "exec/machine/machine.h"
-#include "sim/graph/route.h"
+#include "sim/graph/pass.h"
 
 #include <stdint.h>
 

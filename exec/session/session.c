@@ -6,6 +6,8 @@
 #include "base/units.h"
 #include "exec/machine/outside.h"
 #include "models/op.h"
+#include "sim/device/device.h"
+#include "sim/graph/route.h"
 
 #include <assert.h>
 #include <inttypes.h>

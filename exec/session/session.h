@@ -29,7 +29,7 @@
 #include "sim/ask/run.h"
 #include "sim/ask/simulate.h"
 #include "sim/device/calibration.h"
-#include "sim/device/device.h"
+#include "sim/device/external.h"
 #include "sim/policy/mix.h"
 #include "sim/policy/strategy.h"
 

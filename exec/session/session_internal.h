@@ -7,6 +7,7 @@
 #include "exec/session/session.h"
 #include "sim/ask/corun_plans.h"
 #include "sim/ask/result.h"
+#include "sim/device/device.h"
 #include "sim/policy/schedule.h"
 
 /* What all strategies of one dialect share, made when first asked for. */

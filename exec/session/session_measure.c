@@ -2,6 +2,7 @@
 #include "exec/session/session_internal.h"
 
 #include "base/checked.h"
+#include "sim/graph/route.h"
 #include "sim/plan/check.h"
 #include "sim/play/meter.h"
 #include "sim/play/recording.h"

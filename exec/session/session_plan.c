@@ -5,6 +5,7 @@
 #include "exec/kernel/view.h"
 #include "exec/machine/lanes.h"
 #include "sim/ask/explain.h"
+#include "sim/graph/route.h"
 #include "sim/plan/check.h"
 #include "sim/plan/lower.h"
 #include "sim/plan/make.h"

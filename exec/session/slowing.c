@@ -7,6 +7,8 @@
  * factor f is what steps that met none took over what they take otherwise: processors are not equally fast all day. */
 #include "exec/session/slowing.h"
 
+#include "sim/device/device.h"
+#include "sim/graph/route.h"
 #include "sim/play/engine.h"
 
 #include <math.h>

@@ -10,7 +10,7 @@
 
 #include "exec/session/copies.h"
 #include "models/net.h"
-#include "sim/device/device.h"
+#include "sim/device/external.h"
 #include "sim/plan/plan.h"
 #include "sim/play/trace.h"
 

@@ -3,6 +3,7 @@
 
 #include "exec/session/calibrate.h"
 #include "sim/device/scaling.h"
+#include "sim/graph/route.h"
 #include "sim/policy/part.h"
 
 #include <math.h>

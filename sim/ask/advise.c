@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "base/checked.h"
+#include "sim/device/device.h"
 
 #include <stdlib.h>
 

@@ -20,7 +20,7 @@
 #include "models/net.h"
 #include "sim/ask/run.h"
 #include "sim/ask/simulate.h"
-#include "sim/device/device.h"
+#include "sim/device/external.h"
 #include "sim/policy/strategy.h"
 
 #include <stdbool.h>

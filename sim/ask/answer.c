@@ -5,6 +5,7 @@
 #include "sim/ask/answer_changes.h"
 #include "sim/ask/bands.h"
 #include "sim/ask/where.h"
+#include "sim/device/device.h"
 
 #include <string.h>
 

@@ -7,6 +7,8 @@
 #include "models/modules.h"
 #include "models/zoo.h"
 #include "sim/ask/calls.h"
+#include "sim/device/device.h"
+#include "sim/graph/route.h"
 #include "sim/policy/units.h"
 
 #include <inttypes.h>

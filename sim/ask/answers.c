@@ -1,6 +1,8 @@
 /* Answers; see the header. */
 #include "sim/ask/answers.h"
 
+#include "sim/graph/route.h"
+
 #include <string.h>
 
 void sn_answers_add(sn_answers *answers, const sn_answer *answer) {

@@ -3,6 +3,7 @@
 
 #include "base/checked.h"
 #include "models/op.h"
+#include "sim/device/device.h"
 #include "sim/graph/resident.h"
 #include "sim/graph/route.h"
 #include "sim/play/caching_map.h"

@@ -12,7 +12,7 @@
 
 #include "base/err.h"
 #include "sim/device/cost.h"
-#include "sim/device/device.h"
+#include "sim/device/external.h"
 #include "sim/plan/plan.h"
 #include "sim/play/caching_replay.h"
 #include "sim/play/timeline.h"

@@ -4,6 +4,7 @@
 #include "models/modules.h"
 #include "sim/ask/calls_blocks.h"
 #include "sim/ask/simulate.h"
+#include "sim/graph/route.h"
 
 #include <ctype.h>
 #include <inttypes.h>

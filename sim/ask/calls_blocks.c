@@ -2,6 +2,7 @@
 #include "sim/ask/calls_blocks.h"
 
 #include "models/modules.h"
+#include "sim/graph/route.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,6 +2,7 @@
 #include "sim/ask/cause.h"
 
 #include "sim/ask/result.h"
+#include "sim/graph/route.h"
 
 /* The step in which more is sent out than there is room for. */
 static uint32_t overflow_step(const sn_plan *plan) {

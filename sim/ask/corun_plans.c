@@ -2,6 +2,7 @@
 #include "sim/ask/corun_plans.h"
 
 #include "base/checked.h"
+#include "sim/device/device.h"
 
 #include <inttypes.h>
 #include <string.h>

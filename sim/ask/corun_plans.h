@@ -12,6 +12,7 @@
 #include "sim/ask/run.h"
 #include "sim/corun/schedule.h"
 #include "sim/device/device.h"
+#include "sim/device/external.h"
 #include "sim/plan/lower_corun.h"
 #include "sim/policy/options.h"
 #include "sim/policy/strategy.h"

@@ -3,6 +3,7 @@
 
 #include "base/units.h"
 #include "models/op.h"
+#include "sim/graph/route.h"
 #include "sim/plan/high_water.h"
 #include "sim/policy/options.h"
 #include "sim/policy/units.h"

@@ -6,6 +6,7 @@
 #include "base/checked.h"
 #include "base/text.h"
 #include "models/zoo.h"
+#include "sim/device/device.h"
 #include "sim/graph/dialect.h"
 #include "sim/plan/plan.h"
 

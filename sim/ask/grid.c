@@ -6,16 +6,13 @@
 #include "base/units.h"
 #include "base/utf8.h"
 #include "models/zoo.h"
+#include "sim/device/device.h"
 #include "sim/graph/freeze.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#ifndef SNSIM_VERSION
-#define SNSIM_VERSION "unknown"
-#endif
 
 /* Of each axis: its name, and what it is unless somebody says. `within`: groups that differ in it alone have the same
  * network and iteration. */

@@ -22,6 +22,7 @@
 #include "base/err.h"
 #include "models/resolve.h"
 #include "sim/ask/simulate.h"
+#include "sim/device/device.h"
 #include "sim/device/margin.h"
 #include "sim/policy/conditions.h"
 #include "sim/policy/runtime.h"

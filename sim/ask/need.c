@@ -3,6 +3,7 @@
 
 #include "base/checked.h"
 #include "sim/ask/result.h"
+#include "sim/graph/route.h"
 #include "sim/plan/fullest.h"
 #include "sim/plan/lower.h"
 

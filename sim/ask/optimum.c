@@ -3,6 +3,7 @@
 
 #include "base/arena.h"
 #include "base/checked.h"
+#include "sim/device/device.h"
 #include "sim/memory/pool.h"
 
 #include <stdlib.h>

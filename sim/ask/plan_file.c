@@ -8,6 +8,8 @@
 #include "sim/ask/caching_need.h"
 #include "sim/ask/corun_plans.h"
 #include "sim/ask/result.h"
+#include "sim/device/device.h"
+#include "sim/graph/route.h"
 #include "sim/play/device_model.h"
 #include "sim/policy/schedule.h"
 

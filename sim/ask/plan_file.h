@@ -11,7 +11,7 @@
 
 #include "base/err.h"
 #include "sim/ask/run.h"
-#include "sim/device/device.h"
+#include "sim/device/external.h"
 #include "sim/plan/read.h"
 #include "sim/play/timeline.h"
 

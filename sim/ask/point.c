@@ -3,6 +3,7 @@
 #include "sim/ask/point.h"
 
 #include "models/zoo.h"
+#include "sim/device/device.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -10,6 +10,7 @@
 #define SN_SIM_ASK_POINT_H
 
 #include "sim/ask/grid.h"
+#include "sim/device/device.h"
 
 #include <stdbool.h>
 #include <stdint.h>

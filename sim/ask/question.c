@@ -4,6 +4,7 @@
 #include "sim/ask/caching_need.h"
 #include "sim/ask/result.h"
 #include "sim/device/calibration.h"
+#include "sim/device/device.h"
 #include "sim/graph/route_resize.h"
 #include "sim/plan/lower.h"
 

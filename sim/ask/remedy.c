@@ -4,6 +4,7 @@
 #include "base/units.h"
 #include "sim/ask/fit.h"
 #include "sim/ask/split.h"
+#include "sim/device/device.h"
 
 #include <inttypes.h>
 #include <stdio.h>

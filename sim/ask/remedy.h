@@ -18,6 +18,7 @@
 #include "models/net.h"
 #include "sim/ask/run.h"
 #include "sim/device/device.h"
+#include "sim/device/external.h"
 #include "sim/policy/options.h"
 #include "sim/policy/strategy.h"
 

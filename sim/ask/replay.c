@@ -5,6 +5,7 @@
 #include "models/zoo.h"
 #include "sim/ask/simulate.h"
 #include "sim/device/device.h"
+#include "sim/graph/route.h"
 #include "sim/play/recording.h"
 #include "sim/policy/schedule.h"
 

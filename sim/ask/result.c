@@ -4,8 +4,10 @@
 #include "base/arena.h"
 #include "base/checked.h"
 #include "models/op.h"
+#include "sim/device/device.h"
 #include "sim/device/link.h"
 #include "sim/graph/resident.h"
+#include "sim/graph/route.h"
 #include "sim/plan/high_water.h"
 #include "sim/plan/place.h"
 

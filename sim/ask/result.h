@@ -7,7 +7,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "sim/ask/run.h"
-#include "sim/device/device.h"
+#include "sim/device/external.h"
 #include "sim/memory/packings.h"
 #include "sim/plan/plan.h"
 #include "sim/play/trace.h"

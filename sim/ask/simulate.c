@@ -13,6 +13,7 @@
 #include "sim/ask/result.h"
 #include "sim/device/calibration.h"
 #include "sim/device/cost.h"
+#include "sim/device/device.h"
 #include "sim/graph/route.h"
 #include "sim/memory/pool.h"
 #include "sim/plan/lower.h"

@@ -20,7 +20,7 @@
 #include "models/net.h"
 #include "sim/ask/need.h"
 #include "sim/ask/run.h"
-#include "sim/device/device.h"
+#include "sim/device/external.h"
 #include "sim/plan/high_water.h"
 #include "sim/play/timeline.h"
 #include "sim/policy/options.h"

@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "models/zoo.h"
 #include "sim/ask/simulate.h"
+#include "sim/device/device.h"
 
 #include <stdlib.h>
 

@@ -4,6 +4,7 @@
 #include "models/lora.h"
 #include "models/zoo.h"
 #include "sim/ask/calls.h"
+#include "sim/device/device.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -4,6 +4,8 @@
 
 #include "sim/ask/result.h"
 #include "sim/ask/simulate.h"
+#include "sim/device/device.h"
+#include "sim/graph/route.h"
 #include "sim/policy/units.h"
 
 #include <inttypes.h>

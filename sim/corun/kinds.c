@@ -2,6 +2,7 @@
 #include "sim/corun/kinds.h"
 
 #include "sim/corun/climb.h"
+#include "sim/graph/route.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -6,7 +6,9 @@
 #include "sim/corun/climb.h"
 #include "sim/corun/kinds.h"
 #include "sim/corun/measured.h"
+#include "sim/device/device.h"
 #include "sim/device/scaling.h"
+#include "sim/graph/route.h"
 
 #include <assert.h>
 #include <stdio.h>

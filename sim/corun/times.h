@@ -17,9 +17,9 @@
 #include "base/err.h"
 #include "models/net.h"
 #include "sim/device/calibration.h"
-#include "sim/device/device.h"
+#include "sim/device/external.h"
 #include "sim/graph/optimizer.h"
-#include "sim/graph/route.h"
+#include "sim/graph/pass.h"
 #include "sim/policy/part.h"
 
 #include <stdbool.h>

@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "models/op.h"
 #include "models/rectifier.h"
+#include "sim/device/device.h"
 #include "sim/device/neighbours.h"
 
 #include <math.h>

@@ -21,6 +21,7 @@
 #include "models/net.h"
 #include "sim/device/cost.h"
 #include "sim/device/device.h"
+#include "sim/device/external.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -15,6 +15,7 @@
 #include "sim/device/conv.h"
 
 #include "base/checked.h"
+#include "sim/device/device.h"
 
 #include <math.h>
 

@@ -7,7 +7,7 @@
 #define SN_SIM_DEVICE_CONV_H
 
 #include "models/net.h"
-#include "sim/device/device.h"
+#include "sim/device/external.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -5,8 +5,10 @@
 #include "base/arena.h"
 #include "base/checked.h"
 #include "models/op.h"
+#include "sim/device/device.h"
 #include "sim/device/scaling.h"
 #include "sim/device/twins.h"
+#include "sim/graph/route.h"
 
 #include <assert.h>
 #include <math.h>

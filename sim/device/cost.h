@@ -14,9 +14,10 @@
 #include "base/err.h"
 #include "models/net.h"
 #include "sim/device/conv.h"
-#include "sim/device/device.h"
+#include "sim/device/external.h"
 #include "sim/graph/optimizer.h"
-#include "sim/graph/route.h"
+#include "sim/graph/pass.h"
+#include "sim/graph/precision.h"
 
 #include <stdbool.h>
 #include <stdint.h>

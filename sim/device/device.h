@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "models/net.h"
 #include "sim/device/cores.h"
+#include "sim/device/external.h"
 #include "sim/graph/precision.h"
 
 #include <stdbool.h>
@@ -17,15 +18,6 @@
 #include <stdint.h>
 
 enum { SN_DEVICE_NAME = 64, SN_DEVICE_NOTE = 200 };
-
-/* Where tensors go that leave the device ([SN] 3.3.2); a disk is of the host. */
-typedef enum sn_external {
-  SN_EXTERNAL_HOST,
-  SN_EXTERNAL_PEER,
-  SN_EXTERNAL_REMOTE,
-  SN_EXTERNAL_DISK,
-  SN_EXTERNAL_COUNT
-} sn_external;
 
 /* Bytes/s of a disk of which the profile does not say more, each way: an assumption for one NVMe drive, not a
  * measurement. */
@@ -35,7 +27,7 @@ typedef enum sn_external {
  * (reference, section 3; [SN] 2.2 charges TensorFlow with it). An assumption for every GPU, not a measurement. */
 #define SN_PAGEABLE_SHARE 0.5
 
-typedef struct sn_device {
+struct sn_device {
   char name[SN_DEVICE_NAME];
   char description[SN_DEVICE_NOTE];
   uint64_t memory_bytes;            /* usable, as CUDA reports it */
@@ -68,7 +60,7 @@ typedef struct sn_device {
   int64_t malloc_ns, free_ns;       /* cudaMalloc, cudaFree: host time beyond the wait for the device */
   sn_cores cores; /* what it is made of, where operations may have cores of their own; count 0: a GPU. Times are then
                      its law's and none of the rates above but the links'. */
-} sn_device;
+};
 
 /* Loads the known profile `name`, the profile file where `name` holds a '/' or ends in ".json", or an estimate of so
  * many cores, "manycore:cores=64,slots=2,tile=2". SN_BAD_USAGE for an unknown name (nearest offered), SN_BAD_INPUT with
@@ -109,11 +101,11 @@ sn_status sn_device_check_precision(const sn_device *device, sn_precision precis
 sn_precision sn_device_starts_in(const sn_device *device, const sn_net *net);
 
 /* How an operation computes. */
-typedef struct sn_arithmetic {
+struct sn_arithmetic {
   double flops;      /* FLOP/s at peak */
   double width;      /* bytes of an element, of what moves most */
   bool tensor_cores; /* which no FFT and no Winograd convolution uses: of four bytes they are done without */
-} sn_arithmetic;
+};
 
 /* Of products of matrices and convolutions, or of anything else. */
 sn_arithmetic sn_device_arithmetic(const sn_device *device, sn_precision precision, bool product, double width);
@@ -129,9 +121,5 @@ const char *sn_device_called(const char *text);
 
 /* All links to memory have this bandwidth, in bytes/s; the disk has what is assumed of one. */
 void sn_device_set_links(sn_device *device, double bandwidth);
-
-/* "host", "peer", "remote", "disk" */
-const char *sn_external_name(sn_external external);
-sn_status sn_external_parse(const char *text, sn_external *external, sn_err *err);
 
 #endif

@@ -2,6 +2,7 @@
 #include "sim/device/margin.h"
 
 #include "base/units.h"
+#include "sim/device/device.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,10 @@
 #ifndef SN_SIM_DEVICE_MARGIN_H
 #define SN_SIM_DEVICE_MARGIN_H
 
-#include "sim/device/device.h"
+#include "sim/device/external.h"
+
+#include <stdbool.h>
+#include <stdint.h>
 
 /* Zeroed: none. */
 typedef struct sn_margin {

@@ -3,6 +3,7 @@
 
 #include "base/arena.h"
 #include "models/op.h"
+#include "sim/device/device.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -10,7 +10,7 @@
 #include "models/net.h"
 #include "sim/device/cores.h"
 #include "sim/graph/optimizer.h"
-#include "sim/graph/route.h"
+#include "sim/graph/pass.h"
 
 #include <stdbool.h>
 

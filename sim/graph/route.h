@@ -33,12 +33,11 @@
 #include "models/net.h"
 #include "sim/graph/dialect.h"
 #include "sim/graph/iteration.h"
+#include "sim/graph/pass.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-typedef enum sn_pass { SN_FORWARD, SN_BACKWARD, SN_UPDATE, SN_PASSES } sn_pass;
 
 typedef enum sn_role {
   SN_VALUE,              /* a layer's output */
@@ -60,23 +59,17 @@ enum { SN_FLAT = 1, SN_PRODUCT = 1 };
  * (SN_SAVED; their gradients SN_GRADIENT). */
 enum { SN_CAST_WEIGHTS = 1 << 24, SN_CAST_BIAS, SN_CAST_INPUT };
 
-typedef struct sn_tensor {
+struct sn_tensor {
   uint32_t layer; /* whose output, or whose backward makes the gradient */
   uint32_t port;  /* which output, or which input the gradient is for, or which of what is saved; SN_FLAT */
   sn_role role;
   uint64_t bytes;
-} sn_tensor;
+};
 
 /* A copy of weights, which autocast makes where they are used and drops when it ends. */
 static inline bool sn_tensor_is_weight_cast(const sn_tensor *tensor) {
   return tensor->role == SN_SAVED && (tensor->port == SN_CAST_WEIGHTS || tensor->port == SN_CAST_BIAS);
 }
-
-typedef enum sn_access_mode {
-  SN_READ,  /* needs the value */
-  SN_WRITE, /* makes the value; what was there before does not matter */
-  SN_MODIFY /* needs the value and changes it in place */
-} sn_access_mode;
 
 typedef struct sn_access {
   uint32_t tensor;
@@ -89,25 +82,7 @@ typedef struct sn_permit {
   uint16_t from, to;
 } sn_permit;
 
-/* What of its layer's pass a step is. */
-typedef enum sn_kernel {
-  SN_WHOLE,   /* all that the layer does in this pass */
-  SN_FLATTEN, /* another shape of the same bytes, ahead of an FC and back; its permit holds whoever else reads */
-  SN_FILTER_GRADIENT, /* backward of a CONV or FC without the gradient with respect to its input, which nobody needs or
-                       * another kernel makes */
-  SN_SUM,             /* adds two gradients where they meet, see sn_sum; its layer is the FORK */
-  SN_CAST,            /* backward: a gradient in the width of what it is of (sim/graph/precision.h) */
-  /* by_kernel only; SN_WHOLE is then what is left of the layer's pass: */
-  SN_ADD_ROW,         /* forward: an FC's bias */
-  SN_DATA_GRADIENT,   /* backward of a CONV or FC: with respect to its input */
-  SN_BIAS_GRADIENT,   /* and to its bias */
-  SN_DECAY_WEIGHT,    /* update, four kernels a parameter: decay into the gradient, */
-  SN_SCALE_MOMENTUM,  /* momentum times its factor, */
-  SN_ADD_GRADIENT,    /* gradient to momentum, */
-  SN_ADD_TO_PARAMETER /* momentum to the parameter */
-} sn_kernel;
-
-typedef struct sn_step {
+struct sn_step {
   uint32_t layer;
   sn_pass pass;
   sn_kernel kernel;
@@ -116,7 +91,7 @@ typedef struct sn_step {
                                         gradient is copied, SN_NONE: an input's */
   uint32_t first_access, n_accesses; /* route->accesses[first_access ..]; a tensor stands at most once in a step */
   uint32_t first_permit, n_permits;  /* route->permits[first_permit ..]; the first that can be used is */
-} sn_step;
+};
 
 /* How a gradient lies in its tensor, which has `channels` an image. Alone, element by element as its value, where `of`
  * is SN_NONE. Else it is part of another, or in its order: of that with respect to what the reader of value `of` makes,
@@ -136,9 +111,7 @@ typedef struct sn_sum {
   sn_summand earlier, later, to;
 } sn_sum;
 
-typedef enum sn_order { SN_ORDER_ROUTE, SN_ORDER_POST, SN_ORDER_SERIAL, SN_ORDER_BFS, SN_ORDERS } sn_order;
-
-typedef struct sn_route {
+struct sn_route {
   const char *name; /* of the network or recording */
   uint32_t batch;   /* images of an iteration */
   uint32_t n_layers;
@@ -166,7 +139,7 @@ typedef struct sn_route {
   const uint32_t *backward_step; /* per layer: its own backward step, the last one of a FORK; SN_NONE: none */
   uint64_t tensor_bytes;         /* all tensors */
   struct sn_arena *arena;
-} sn_route;
+};
 
 /* SN_BAD_INPUT where the sum of all tensors is beyond SN_MAX_NET_BYTES; SN_BAD_USAGE for an order that the dialect does
  * not have. */
@@ -215,13 +188,8 @@ enum { SN_TENSOR_NAME = 160 };
  * text. */
 char *sn_tensor_name(const sn_route *route, uint32_t tensor, char *text, size_t room);
 
-const char *sn_pass_name(sn_pass pass);
 /* What a step of the route does: the name of its layer's operator, or "FLATTEN"; by_kernel: of its kernel, "FILTER". */
 const char *sn_step_op_name(const sn_route *route, const sn_step *step);
-/* "route", "post", "serial", "bfs"; parsing an unknown name is SN_BAD_USAGE. */
-const char *sn_order_name(sn_order order);
-sn_status sn_order_parse(const char *text, sn_order *order, sn_err *err);
-
 /* "output", "gradient", "saved", "parameter gradient", "scratch", "carried" */
 const char *sn_role_name(sn_role role);
 

@@ -2,6 +2,7 @@
 #include "sim/plan/check.h"
 
 #include "base/checked.h"
+#include "sim/graph/route.h"
 #include "sim/plan/like.h"
 #include "sim/plan/regions.h"
 

@@ -1,6 +1,8 @@
 /* How long a plan takes; see the header. */
 #include "sim/plan/duration.h"
 
+#include "sim/graph/route.h"
+
 #include <stdlib.h>
 
 static int64_t later(int64_t a, int64_t b) {

@@ -2,6 +2,7 @@
 #include "sim/plan/emit.h"
 
 #include "base/checked.h"
+#include "sim/graph/route.h"
 #include "sim/policy/offload.h"
 
 #include <stdlib.h>

@@ -23,7 +23,7 @@
 #define SN_SIM_PLAN_EMIT_H
 
 #include "base/err.h"
-#include "sim/graph/route.h"
+#include "sim/graph/pass.h"
 #include "sim/memory/pool.h"
 #include "sim/plan/lanes.h"
 #include "sim/plan/plan.h"

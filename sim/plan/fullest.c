@@ -2,6 +2,7 @@
 #include "sim/plan/fullest.h"
 
 #include "base/checked.h"
+#include "sim/graph/route.h"
 #include "sim/memory/pool.h"
 #include "sim/plan/lower.h"
 #include "sim/policy/offload.h"

@@ -2,6 +2,7 @@
 #include "sim/plan/like.h"
 
 #include "base/checked.h"
+#include "sim/graph/route.h"
 #include "sim/memory/pool.h"
 #include "sim/plan/lower.h"
 #include "sim/plan/place.h"

@@ -2,6 +2,7 @@
 #include "sim/plan/lower.h"
 
 #include "base/checked.h"
+#include "sim/graph/route.h"
 #include "sim/plan/emit.h"
 #include "sim/plan/place.h"
 #include "sim/policy/offload.h"

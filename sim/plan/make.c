@@ -2,6 +2,7 @@
 #include "sim/plan/make.h"
 
 #include "sim/graph/dialect.h"
+#include "sim/graph/route.h"
 #include "sim/memory/pack.h"
 #include "sim/plan/check.h"
 #include "sim/plan/duration.h"

@@ -3,6 +3,7 @@
 
 #include "base/checked.h"
 #include "models/op.h"
+#include "sim/graph/route.h"
 #include "sim/plan/duration.h"
 #include "sim/plan/standing.h"
 #include "sim/policy/schedule_checkpoints.h"

@@ -3,6 +3,7 @@
 #include "sim/plan/place.h"
 
 #include "base/checked.h"
+#include "sim/graph/route.h"
 
 #include <stdlib.h>
 

@@ -3,6 +3,8 @@
 
 #include "models/op.h"
 #include "sim/device/conv.h"
+#include "sim/device/device.h"
+#include "sim/graph/route.h"
 #include "sim/policy/conditions.h"
 
 #include <cjson/cJSON.h>

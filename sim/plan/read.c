@@ -4,6 +4,7 @@
 #include "base/checked.h"
 #include "models/op.h"
 #include "sim/device/conv.h"
+#include "sim/graph/route.h"
 #include "sim/policy/conditions.h"
 
 #include <inttypes.h>

@@ -11,7 +11,7 @@
 
 #include "base/err.h"
 #include "sim/device/cost.h"
-#include "sim/graph/route.h"
+#include "sim/graph/pass.h"
 #include "sim/memory/dtr_program.h"
 #include "sim/policy/schedule.h"
 

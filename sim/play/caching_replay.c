@@ -13,6 +13,7 @@
 #include "sim/play/caching_replay.h"
 
 #include "base/checked.h"
+#include "sim/graph/route.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,9 @@
 /* Simulated device; see the header. */
 #include "sim/play/device_model.h"
 
+#include "sim/device/device.h"
 #include "sim/device/link.h"
+#include "sim/graph/route.h"
 #include "sim/play/engine.h"
 
 #include <string.h>

@@ -13,7 +13,7 @@
 #include "base/err.h"
 #include "sim/corun/times.h"
 #include "sim/device/cost.h"
-#include "sim/device/device.h"
+#include "sim/device/external.h"
 #include "sim/play/backend.h"
 #include "sim/policy/options.h"
 

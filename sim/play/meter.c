@@ -2,6 +2,7 @@
 #include "sim/play/meter.h"
 
 #include "base/checked.h"
+#include "sim/graph/route.h"
 
 #include <stdlib.h>
 #include <string.h>

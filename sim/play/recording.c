@@ -6,6 +6,7 @@
 #include "sim/play/recording.h"
 
 #include "base/checked.h"
+#include "sim/graph/route.h"
 #include "sim/plan/check.h"
 
 #include <stdbool.h>

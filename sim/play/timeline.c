@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "models/op.h"
+#include "sim/graph/route.h"
 #include "sim/play/caching_map.h"
 
 #include <stdlib.h>

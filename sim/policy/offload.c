@@ -2,6 +2,7 @@
 #include "sim/policy/offload.h"
 
 #include "models/op.h"
+#include "sim/graph/route.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

@@ -2,6 +2,7 @@
 #include "sim/policy/ops.h"
 
 #include "base/arena.h"
+#include "sim/graph/route.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

@@ -14,6 +14,7 @@
 #define SN_SIM_POLICY_OPS_H
 
 #include "base/err.h"
+#include "sim/graph/route.h"
 #include "sim/policy/part.h"
 #include "sim/policy/schedule.h"
 

@@ -5,7 +5,7 @@
 #define SN_SIM_POLICY_OPTIONS_H
 
 #include "base/err.h"
-#include "sim/device/device.h"
+#include "sim/device/external.h"
 #include "sim/graph/iteration.h"
 #include "sim/policy/interval.h"
 

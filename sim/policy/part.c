@@ -2,6 +2,7 @@
 #include "sim/policy/part.h"
 
 #include "models/op.h"
+#include "sim/graph/route.h"
 
 const char *sn_step_part_name(sn_step_part part) {
   static const char *const names[SN_STEP_PARTS] = {"whole", "filter", "data"};

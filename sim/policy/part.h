@@ -19,7 +19,7 @@
 #ifndef SN_SIM_POLICY_PART_H
 #define SN_SIM_POLICY_PART_H
 
-#include "sim/graph/route.h"
+#include "sim/graph/pass.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,8 @@
 /* Static memory policies; see the header. */
 #include "sim/policy/residency.h"
 
+#include "sim/graph/route.h"
+
 #include <stdlib.h>
 
 /* Per tensor: does a layer with branches touch it, and the last step that touches it. */

@@ -21,7 +21,7 @@
 #define SN_SIM_POLICY_RESIDENCY_H
 
 #include "base/err.h"
-#include "sim/graph/route.h"
+#include "sim/graph/pass.h"
 #include "sim/policy/strategy.h"
 
 #include <stdbool.h>

@@ -21,7 +21,7 @@
 
 #include "base/err.h"
 #include "sim/device/cost.h"
-#include "sim/graph/route.h"
+#include "sim/graph/pass.h"
 #include "sim/policy/strategy.h"
 #include "sim/policy/units.h"
 

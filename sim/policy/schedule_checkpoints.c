@@ -3,6 +3,7 @@
 
 #include "base/checked.h"
 #include "models/op.h"
+#include "sim/graph/route.h"
 #include "sim/memory/pool.h"
 #include "sim/policy/units.h"
 

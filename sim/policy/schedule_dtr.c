@@ -1,6 +1,7 @@
 /* recompute=dtr; see the header. */
 #include "sim/policy/schedule_dtr.h"
 
+#include "sim/graph/route.h"
 #include "sim/memory/pool.h"
 #include "sim/policy/stages.h"
 

@@ -2,6 +2,7 @@
 #include "sim/policy/send.h"
 
 #include "base/checked.h"
+#include "sim/graph/route.h"
 #include "sim/memory/pool.h"
 #include "sim/policy/stages.h"
 

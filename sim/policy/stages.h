@@ -16,7 +16,7 @@
 
 #include "base/err.h"
 #include "sim/device/cost.h"
-#include "sim/graph/route.h"
+#include "sim/graph/pass.h"
 #include "sim/policy/schedule.h"
 
 #include <stdbool.h>

@@ -2,6 +2,7 @@
 #include "sim/policy/strategy.h"
 
 #include "base/text.h"
+#include "sim/graph/route.h"
 
 #include <inttypes.h>
 #include <stdio.h>

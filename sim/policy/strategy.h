@@ -19,7 +19,9 @@
 #define SN_SIM_POLICY_STRATEGY_H
 
 #include "base/err.h"
-#include "sim/graph/route.h"
+#include "sim/graph/dialect.h"
+#include "sim/graph/iteration.h"
+#include "sim/graph/pass.h"
 #include "sim/policy/policy.h"
 
 #include <stdbool.h>

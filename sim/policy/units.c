@@ -1,6 +1,8 @@
 /* Cutting the forward pass into units; see the header. */
 #include "sim/policy/units.h"
 
+#include "sim/graph/route.h"
+
 #include <stdbool.h>
 #include <stdlib.h>
 

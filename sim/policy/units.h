@@ -24,7 +24,7 @@
 #define SN_SIM_POLICY_UNITS_H
 
 #include "base/err.h"
-#include "sim/graph/route.h"
+#include "sim/graph/pass.h"
 
 #include <stdint.h>
 

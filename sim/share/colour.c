@@ -1,6 +1,8 @@
 /* Paths and ancestors in a route; see the header. */
 #include "sim/share/colour.h"
 
+#include "sim/graph/route.h"
+
 #include <stdlib.h>
 
 enum { WORD_BITS = 64 };

@@ -13,7 +13,7 @@
 #define SN_SIM_SHARE_COLOUR_H
 
 #include "base/err.h"
-#include "sim/graph/route.h"
+#include "sim/graph/pass.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,6 +3,7 @@
 #include "sim/share/critical.h"
 
 #include "models/op.h"
+#include "sim/graph/route.h"
 
 #include <stdlib.h>
 

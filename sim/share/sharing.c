@@ -1,6 +1,7 @@
 /* The walk over the steps; see the header. */
 #include "sim/share/sharing.h"
 
+#include "sim/graph/route.h"
 #include "sim/share/box.h"
 
 #include <stdlib.h>

@@ -14,7 +14,7 @@
 #define SN_SIM_SHARE_SHARING_H
 
 #include "base/err.h"
-#include "sim/graph/route.h"
+#include "sim/graph/pass.h"
 #include "sim/share/colour.h"
 
 #include <stdbool.h>

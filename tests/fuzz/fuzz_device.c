@@ -4,6 +4,7 @@
 
 #include "models/zoo.h"
 #include "sim/device/cost.h"
+#include "sim/device/device.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,6 +3,7 @@
 #include "tests/fuzz/fuzz.h"
 
 #include "sim/ask/plan_file.h"
+#include "sim/device/device.h"
 
 #include <stdlib.h>
 #include <string.h>

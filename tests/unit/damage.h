@@ -8,6 +8,7 @@
 #ifndef SN_TESTS_DAMAGE_H
 #define SN_TESTS_DAMAGE_H
 
+#include "sim/graph/route.h"
 #include "sim/plan/plan.h"
 #include "tests/unit/prng.h"
 

@@ -5,6 +5,7 @@
  *   golden_plans --update      (or SN_UPDATE_GOLDEN=1)     writes the files anew instead of comparing */
 #include "tests/unit/pipeline.h"
 
+#include "sim/graph/route.h"
 #include "sim/plan/check.h"
 
 #include <errno.h>

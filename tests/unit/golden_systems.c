@@ -3,7 +3,9 @@
  * docs/paper.md explains. Beside them what only these strategies do: which tensors a narrow cache moves, and how slow
  * pageable memory is. */
 #include "cli/reproduce/reproduce.h"
+
 #include "sim/ask/simulate.h"
+#include "sim/graph/route.h"
 #include "tests/unit/pipeline.h"
 
 #include <math.h>

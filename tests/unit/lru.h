@@ -14,6 +14,7 @@
 #define SN_TESTS_LRU_H
 
 #include "base/checked.h"
+#include "sim/graph/route.h"
 #include "sim/plan/plan.h"
 
 #include <stdbool.h>

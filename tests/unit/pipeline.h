@@ -12,6 +12,7 @@
 
 #include "models/zoo.h"
 #include "sim/device/cost.h"
+#include "sim/graph/route.h"
 #include "sim/plan/lower.h"
 #include "sim/play/device_model.h"
 #include "sim/policy/schedule.h"

@@ -6,7 +6,9 @@
  *
  * The search through all choices knows no loads of units: each choice is a schedule, and its load is counted. */
 #include "base/checked.h"
+
 #include "models/op.h"
+#include "sim/graph/route.h"
 #include "sim/policy/schedule_checkpoints.h"
 #include "sim/policy/units.h"
 #include "tests/unit/plan_in.h"

@@ -2,6 +2,8 @@
  * must be: each tensor is made once, before it is read; forward, then backward, then updates; permits join what is read
  * to what is made, of one size. Prints its seed; SN_SEED and SN_PROP_NETS choose others. */
 #include "sim/ask/simulate.h"
+
+#include "sim/graph/route.h"
 #include "tests/unit/pipeline.h"
 #include "tests/unit/random_net.h"
 #include "tests/unit/seed.h"

@@ -3,6 +3,8 @@
  * the critical path over all pairs of accesses, the box as a list. Prints its seed; SN_SEED and SN_PROP_NETS choose
  * others. */
 #include "sim/ask/memcost.h"
+
+#include "sim/graph/route.h"
 #include "sim/share/box.h"
 #include "sim/share/colour.h"
 #include "sim/share/critical.h"

@@ -7,6 +7,8 @@
  * far the route has come; the steps of it are to drop an output, to run the next step of the route, and to run any
  * forward step again. */
 #include "base/checked.h"
+
+#include "sim/graph/route.h"
 #include "sim/memory/pool.h"
 #include "sim/policy/schedule_dtr.h"
 #include "sim/policy/schedule_optimal.h"

@@ -4,6 +4,8 @@
  * --precision and bench/pytorch_transformers.py --precision. Where a network has BN or, in bf16, LAYER_NORM, a CPU's
  * kernels keep statistics of two bytes and a GPU's, which are ours, of four: `statistics` are the bytes between. */
 #include "sim/ask/result.h"
+
+#include "sim/graph/route.h"
 #include "tests/unit/live_of.h"
 #include "tests/unit/random_net.h"
 #include "tests/unit/seed.h"

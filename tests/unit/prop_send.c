@@ -4,6 +4,8 @@
  *   SN_SEED        of the first net (default: 1)
  *   SN_PROP_NETS   random nets (default: 60) */
 #include "sim/plan/duration.h"
+
+#include "sim/graph/route.h"
 #include "sim/policy/schedule_optimal.h"
 #include "sim/policy/send.h"
 #include "tests/unit/plan_in.h"

@@ -1,6 +1,8 @@
 /* The dialect singa: its steps as text, in both orders; and for random networks what its graph and the plans of its
  * strategies must be. Prints its seed; SN_SEED and SN_PROP_NETS choose others. */
 #include "sim/plan/check.h"
+
+#include "sim/graph/route.h"
 #include "sim/plan/make.h"
 #include "tests/unit/pipeline.h"
 #include "tests/unit/random_net.h"

@@ -7,6 +7,8 @@
  *   SN_SEED, SN_PROP_NETS     of the first network, and how many (default: 1, 4)
  */
 #include "base/arena.h"
+
+#include "sim/graph/route.h"
 #include "tests/unit/keep_program.h"
 #include "tests/unit/plan_in.h"
 #include "tests/unit/seed.h"

@@ -11,6 +11,7 @@
 #ifndef SN_TESTS_SMALL_GRAPH_H
 #define SN_TESTS_SMALL_GRAPH_H
 
+#include "sim/graph/route.h"
 #include "sim/memory/pool.h"
 #include "tests/unit/pipeline.h"
 

@@ -1,5 +1,7 @@
 /* Plans through the caching allocator: a small one by hand, and those of networks. */
 #include "base/checked.h"
+
+#include "sim/graph/route.h"
 #include "sim/play/caching_replay.h"
 #include "tests/unit/pipeline.h"
 

@@ -1,5 +1,7 @@
 /* Units (sim/policy/units.h): where blocks of well-known networks end. */
 #include "models/build.h"
+
+#include "sim/graph/route.h"
 #include "sim/policy/units.h"
 #include "tests/unit/pipeline.h"
 

@@ -1,8 +1,10 @@
 /* Climbing: ladders, samples, predictions and accuracy, with the figures of corun.md, section 3; and the times of a
  * route's operations, by class and kind. */
 #include "sim/corun/climb.h"
+
 #include "sim/corun/times.h"
 #include "sim/device/scaling.h"
+#include "sim/graph/route.h"
 #include "tests/unit/pipeline.h"
 
 #include <math.h>

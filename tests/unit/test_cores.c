@@ -1,7 +1,9 @@
 /* Devices made of cores: the law with constants that can be worked out by hand, slowing, the profile's block and every
  * way in which it can be wrong, estimates by name, and what existing strategies see of it. */
 #include "sim/device/cores.h"
+
 #include "sim/device/scaling.h"
+#include "sim/graph/route.h"
 #include "tests/unit/pipeline.h"
 
 #include <math.h>

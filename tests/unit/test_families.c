@@ -1,7 +1,9 @@
 /* Tests of a sweep's families (sim/ask/grid.h): their turns, and that what is kept from one group to the next changes
  * no point. */
 #include "models/zoo.h"
+
 #include "sim/ask/point.h"
+#include "sim/graph/route.h"
 #include "sim/plan/plan.h"
 #include "tests/unit/grids.h"
 

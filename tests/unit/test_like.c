@@ -3,6 +3,8 @@
 #include "sim/plan/like.h"
 
 #include "models/zoo.h"
+#include "sim/device/device.h"
+#include "sim/graph/route.h"
 #include "sim/plan/check.h"
 #include "sim/plan/lower.h"
 #include "sim/policy/schedule.h"

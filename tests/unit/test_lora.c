@@ -1,8 +1,5 @@
 /* LoRA (models/lora.h): what is put into a network, who is trained, what Hugging Face's peft 0.21.2 makes of its
  * modules under PyTorch 2.15.0's MemTracker (bench/pytorch_transformers.py --lora), and what is refused. */
-#include "tests/unit/pipeline.h"
-#include "tests/unit/step_text.h"
-
 #include "models/lora.h"
 #include "models/zoo.h"
 #include "sim/ask/result.h"
@@ -10,6 +7,8 @@
 #include "sim/graph/freeze.h"
 #include "sim/graph/precision.h"
 #include "sim/graph/route.h"
+#include "tests/unit/pipeline.h"
+#include "tests/unit/step_text.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,5 +1,7 @@
 /* Offload: which tensors leave, when, and when they come back; AlexNet and a small branching net by hand. */
 #include "sim/policy/offload.h"
+
+#include "sim/graph/route.h"
 #include "tests/unit/pipeline.h"
 
 /* Steps count from 1 here. */

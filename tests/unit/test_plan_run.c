@@ -3,8 +3,10 @@
  * random where the checker lets it pass. Copies start late, so that fences are needed; released bytes are poisoned.
  * Skipped in a build without CPU kernels. */
 #include "exec/session/session.h"
+
 #include "sim/ask/plan_file.h"
 #include "sim/ask/simulate.h"
+#include "sim/graph/route.h"
 #include "tests/unit/damage.h"
 #include "tests/unit/pipeline.h"
 #include "tests/unit/seed.h"

@@ -3,6 +3,7 @@
 
 #include "models/op.h"
 #include "models/zoo.h"
+#include "sim/graph/route.h"
 #include "sim/plan/make.h"
 
 #include <setjmp.h>

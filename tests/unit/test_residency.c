@@ -1,6 +1,7 @@
 /* Residency: what Caffe and Torch keep on the device, tensor by tensor, on a small chain and a small branching net. */
 #include "sim/policy/residency.h"
 
+#include "sim/graph/route.h"
 #include "sim/plan/check.h"
 #include "tests/unit/pipeline.h"
 

@@ -3,6 +3,7 @@
 #include "tests/unit/pipeline.h"
 
 #include "sim/ask/simulate.h"
+#include "sim/graph/route.h"
 #include "sim/plan/check.h"
 
 static void plan_and_check(pipeline *p, const char *strategy, uint64_t pool_bytes) {

@@ -4,6 +4,7 @@
 
 #include "models/build.h"
 #include "models/op.h"
+#include "sim/graph/route.h"
 
 #include <stdio.h>
 #include <stdlib.h>

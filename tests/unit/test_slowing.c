@@ -1,6 +1,8 @@
 /* How much copies and computation slow each other, from a trace made by hand. */
 #include "exec/session/slowing.h"
+
 #include "models/zoo.h"
+#include "sim/graph/route.h"
 #include "tests/unit/pipeline.h"
 
 #include <math.h>
