@@ -1,8 +1,8 @@
 /* UTF-8 text (RFC 3629): its characters, and what matters of them to names and to columns in a terminal.
  *
  *   uint32_t point;
- *   for (size_t bytes; *text && (bytes = sn_utf8_next(text, &point)) > 0; text += bytes) columns +=
- * sn_utf8_width(point);
+ *   for (size_t bytes; *text && (bytes = sn_utf8_next(text, &point)) > 0; text += bytes)
+ *     columns += sn_utf8_width(point);
  */
 #ifndef SN_BASE_UTF8_H
 #define SN_BASE_UTF8_H

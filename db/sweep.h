@@ -1,9 +1,10 @@
 /* Sweeps in the store: one row per finished point of a grid (sim/ask/grid.h), written as soon as it is finished.
  *
- *   sn_sweep_find(store, text, &id, &err);                          the newest sweep of this grid, 0 where there is
- * none if (!id) sn_sweep_create(store, text, grid->n_points, &id, &err); sn_sweep_enter(store, id, &session, &err);
- * from now on it is ours sn_sweep_stored(store, id, grid->n_points, marks, &err);        what need not be computed
- *   sn_sweep_put(store, id, session, rows, count, &err);            again and again
+ *   sn_sweep_find(store, text, &id, &err);                    the newest sweep of this grid, 0 where there is none
+ *   if (!id) sn_sweep_create(store, text, grid->n_points, &id, &err);
+ *   sn_sweep_enter(store, id, &session, &err);                from now on it is ours
+ *   sn_sweep_stored(store, id, grid->n_points, marks, &err);  what need not be computed
+ *   sn_sweep_put(store, id, session, rows, count, &err);      again and again
  *
  * Killed at any moment the file holds every point whose put returned, and no part of another put. A sweep belongs to
  * the program that entered it last: the put of one that entered before fails and changes nothing. Tables and views:

@@ -1,8 +1,13 @@
-/* CPU kernels: making, choosing and running them, and the module's table; see exec/machine/cpu_kernels.h. What an
- * operator does is in conv.c (CONV, DECONV), fc.c, pool.c, act.c, prelu.c, batch_norm.c, row_norm.c (LAYER_NORM,
- * RMS_NORM), lrn.c, softmax.c, product.c (MUL, SCALE), attention.c (and ROTARY), tokens.c (EMBEDDING, POSITION, TOKEN,
- * TAKE), group_norm.c, matrix.c (MATMUL, PROBABILITIES), resize.c (and PAD), arrange.c (RESHAPE, TRANSPOSE, SLICE),
- * update.c and loops.c (all others); layout.c says how values lie, primitive.c wraps oneDNN. */
+/* CPU kernels: making, choosing and running them, and the module's table; see exec/machine/cpu_kernels.h.
+ *
+ *   conv.c        CONV, DECONV                     attention.c   ATTENTION, ROTARY
+ *   row_norm.c    LAYER_NORM, RMS_NORM             tokens.c      EMBEDDING, POSITION, TOKEN, TAKE
+ *   product.c     MUL, SCALE                       matrix.c      MATMUL, PROBABILITIES
+ *   resize.c      RESIZE, PAD                      arrange.c     RESHAPE, TRANSPOSE, SLICE
+ *   fc.c, pool.c, act.c, prelu.c, batch_norm.c, group_norm.c, lrn.c, softmax.c, update.c: what they are called
+ *   loops.c       all other operators
+ *
+ * layout.c says how values lie, primitive.c wraps oneDNN. */
 #include "exec/cpu/cpu.h"
 
 #include "base/build_id.h"

@@ -2,11 +2,13 @@
  * rules are the operator table's (models/op.h); exec/kernel/reference.h says what must come out.
  *
  * Three operators need what no library function does:
- *   DROPOUT   its mask is a function of seed, layer and iteration (exec/kernel/call.h) for every back end alike. The
- * host draws it as factors, 0 or 1 / (1 - ratio), and it is copied once an iteration (store.c); so every pass and
- * re-run multiplies by the same bits, and none waits for the link. SOFTMAX   its gradient takes one-hot labels, which
- * come the same way. Its input goes to the host, where loss and hits are computed after the iteration. LRN backward is
- * in place in the plan, which cuDNN does not promise to stand: dy is copied to the workspace, a few images at a time.
+ *   DROPOUT       its mask is a function of seed, layer and iteration (exec/kernel/call.h) for every back end alike. The
+ *                 host draws it as factors, 0 or 1 / (1 - ratio), and it is copied once an iteration (store.c); so every
+ *                 pass and re-run multiplies by the same bits, and none waits for the link
+ *   SOFTMAX       its gradient takes one-hot labels, which come the same way. Its input goes to the host, where loss and
+ *                 hits are computed after the iteration
+ *   LRN backward  is in place in the plan, which cuDNN does not promise to stand: dy is copied to the workspace, a few
+ *                 images at a time
  *
  * Kernels are of one chunk of the batch (chunks.h); what is summed up over the batch grows from chunk to chunk.
  */

@@ -1,7 +1,10 @@
 /* Slowing; see the header.
  *
- *   compute   |--step a--|----step b----|--step c--|       b takes t, of which copies go on for o; without them it
- * would out             |......copy......|                     have taken t0, so in o it came t0 - (t - o) forward
+ *   compute   |--step a--|----step b----|--step c--|
+ *   out             |......copy......|
+ *
+ * Step b takes t, of which copies go on for o; without them it would have taken t0, so in o it came t0 - (t - o)
+ * forward.
  *
  * Computation's speed beside copies is that over o, summed over all steps that met any: 1 - sum (t - f t0) / sum o. The
  * factor f is what steps that met none took over what they take otherwise: processors are not equally fast all day. */

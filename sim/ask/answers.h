@@ -4,7 +4,7 @@
  *   - where their schedules are the same, and all else but recomputation is: recomputation for cost where that is the
  *     one for speed;
  *   - where one has a cache, the other keeps everything, and first fit has room for all of it in the pool on offer:
- * then the cache sends nothing out, and only counts what it has.
+ *     then the cache sends nothing out, and only counts what it has.
  */
 #ifndef SN_SIM_ASK_ANSWERS_H
 #define SN_SIM_ASK_ANSWERS_H

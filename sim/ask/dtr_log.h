@@ -6,11 +6,13 @@
  *
  *   CONSTANT NAME                 then MEMORY NAME MEMORY: a pinned storage, which costs nothing
  *   CALL NAME ARGS RESULT TIME    then for each result MEMORY NAME MEMORY and ALIAS NAME ALIAS: an operation; ALIAS
- * from 0 on: that argument's storage, -1: one of its own MUTATE NAME ARGS MUTATE TIME  an operation that makes new
- * storages, as large as those of the arguments numbered; their names mean these from now on, and the old tensors lose a
- * reference COPY DST SRC                  DST is a new name for SRC's tensor: one reference more COPY_FROM DST SRC the
- * same where DST is there, whose tensor loses one first RELEASE NAME                  one reference less; unknown names
- * are passed over ANNOTATE ANNOTATION           nothing
+ *                                 from 0 on: that argument's storage, -1: one of its own
+ *   MUTATE NAME ARGS MUTATE TIME  an operation that makes new storages, as large as those of the arguments numbered;
+ *                                 their names mean these from now on, and the old tensors lose a reference
+ *   COPY DST SRC                  DST is a new name for SRC's tensor: one reference more
+ *   COPY_FROM DST SRC             the same where DST is there, whose tensor loses one first
+ *   RELEASE NAME                  one reference less; unknown names are passed over
+ *   ANNOTATE ANNOTATION           nothing
  *
  * At the end what is still referenced is made again and pinned, in the order in which names appeared. Times are ns.
  *

@@ -5,7 +5,7 @@
  *   2. boundary   down from the edge with doubling strides to a value that fits, then bisection: most often the edge
  *                 itself fits and nothing is to do.
  *   3. scan       every value above the boundary up to the edge and SPARE beyond it, one where that says all, and SPARE
- * below the boundary, unless it is the end of the range. What fits above it becomes the answer.
+ *                 below the boundary, unless it is the end of the range. What fits above it becomes the answer.
  *
  * Every value is measured once. Cost: about 5 + 2 SPARE plans, and one for each value between boundary and edge. */
 #include "sim/ask/fit.h"

@@ -4,17 +4,16 @@
  *   SN_ORDER_ROUTE   algorithm 1 of [SN]: depth first from DATA, a layer is entered only when all its inputs have been
  *                    produced, branches in declaration order; backward the other way round; then one update step per
  *                    layer that has parameters. Where forks copy, with N layers (DATA excluded) forward of the i-th
- * layer is step i, its backward step 2N+1-i; where they do not, a FORK has a backward step only. SN_ORDER_POST
- * depth-first post-order over what steps read, in the order in which they read it: from the losses, then from each
- * layer that has parameters, backward; steps that nothing needs come last. Layers that share parameters go backward in
- * SN_ORDER_ROUTE, as their gradients are summed. Updates as above. Not for dialects that write gradients in place or
- * are eager. (planning, part C)
- *
+ *                    layer is step i, its backward step 2N+1-i; where they do not, a FORK has a backward step only
+ *   SN_ORDER_POST    depth-first post-order over what steps read, in the order in which they read it: from the losses,
+ *                    then from each layer that has parameters, backward; steps that nothing needs come last. Layers that
+ *                    share parameters go backward in SN_ORDER_ROUTE, as their gradients are summed. Updates as above.
+ *                    Not for dialects that write gradients in place or are eager. (planning, part C)
  *   SN_ORDER_SERIAL  dialect singa: as SINGA buffers its operations, and its SN_ORDER_ROUTE too. Forward as declared;
  *                    backward takes the layer whose gradients were completed last
  *   SN_ORDER_BFS     dialect singa: a queue. First the steps that wait for nothing, in buffered order; a step enters
- * when the last it waits for is done. It waits for who made what it reads, and for all who use what it changes before
- * it, parameters and momenta too
+ *                    when the last it waits for is done. It waits for who made what it reads, and for all who use what
+ *                    it changes before it, parameters and momenta too
  *
  * Where the dialect is by_kernel (SINGA), updates stand among the backward steps, each behind who made its gradient.
  *

@@ -13,7 +13,7 @@
  *   - A request is rounded up to 512 B. Up to 1 MiB it is small, else large: two pools that share nothing.
  *   - It takes the smallest free block of its pool that is large enough, of several the one with the lowest address.
  *   - Where there is none, a segment comes from the driver: 2 MiB for small requests, 20 MiB for those below 10 MiB,
- * else as much as was asked for, rounded up to 2 MiB.
+ *     else as much as was asked for, rounded up to 2 MiB.
  *   - What is left over of a block becomes a free block where that is at least 512 B (small), or over 1 MiB (large);
  *     else the request has all of it.
  *   - A block given back joins its free neighbours in the segment. Segments stay.
@@ -22,13 +22,12 @@
  *     are smaller by 20 MiB or more; and before all free segments go back, only free blocks of that size do.
  *   - expandable_segments: a pool has one segment, an address space of 9/8 of the device's memory, of which pages are
  *     mapped and unmapped (2 MiB small, 20 MiB large). Blocks are cut where at least 512 B are left over. Where memory
- * ends, pages that are free as a whole are unmapped. Not here: several streams, garbage_collection_threshold,
- * roundup_power2_divisions, private pools of CUDA graphs.
+ *     ends, pages that are free as a whole are unmapped.
+ * Not here: several streams, garbage_collection_threshold, roundup_power2_divisions, private pools of CUDA graphs.
  *
  * Addresses decide between free blocks of one size alone. A driver's are not known: here a segment gets the lowest
- * addresses from 0 on that are free, so the same calls give the same figures everywhere. A call is O(log
- * free blocks of about that size) (sim/memory/bins.h), and O(free blocks) of those where segments go back to the
- * driver.
+ * addresses from 0 on that are free, so the same calls give the same figures everywhere. A call is O(log free blocks
+ * of about that size) (sim/memory/bins.h), and O(free blocks) where segments go back to the driver.
  */
 #ifndef SN_SIM_MEMORY_CACHING_H
 #define SN_SIM_MEMORY_CACHING_H

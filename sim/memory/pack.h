@@ -14,8 +14,8 @@
  *            begin, end; descending; of each only as far as all is within what is enough, and on from there where none
  *            comes to that
  *   moves    on from the best of these: of a block that ends at the top and the ones it rests on, down to 0, one
- * changes places with, or goes before, a block placed earlier that it conflicts with; what is not worse than it was a
- *            while ago is kept (late acceptance)
+ *            changes places with, or goes before, a block placed earlier that it conflicts with; what is not worse
+ *            than it was a while ago is kept (late acceptance)
  *   beam     where neither comes to what is enough, nor within 1/128 of the lower bound: by begin, each at an end of a
  *            hole, on from the 16 best ways to lay those before (few holes now, and few later); tried again with other
  *            weights until all lie within that; up to 4,096 blocks

@@ -11,9 +11,8 @@
  *             are ordered by happens-before
  *   memory    tensors and workspaces lie inside the pool and overlap nothing that lives; whoever re-uses bytes is
  *             ordered behind every access of whoever had them before
- *
  *   cores     of a co-run plan: whoever has a hardware thread of a core is ordered behind all who had it before, so
- * that no core is shared beyond its slots; but for teams that float, which have no cores of their own
+ *             that no core is shared beyond its slots; but for teams that float, which have no cores of their own
  *
  * What lies outside the pool and orders operations of a co-run plan (sim/policy/part.h) has the rules of values and
  * fences. O(instructions log tensors). The proof holds for any lane timing because all conflicting accesses are

@@ -2,14 +2,16 @@
  * lanes, whose addresses and fences hold for every timing.
  *
  *   at its start   an operation is ordered behind what it needs (tensors, and what lies outside the pool), behind who
- * had its cores, and behind the end that came last before it; then behind who had the memory that it takes at its end
- * its lane gives back what it was the last to use, behind all other users, and signals
+ *                  had its cores, and behind the end that came last before it; then behind who had the memory that it
+ *                  takes
+ *   at its end     its lane gives back what it was the last to use, behind all other users, and signals
  *
  * A fence that nobody waits for is left out. Addresses come first, from the timetable's order of starts and ends:
  *
  *   fenced   a block may lie wherever nothing lies that lives at the same time: packed or first fit. The wait for
- * whoever had those bytes is a new dependence, which costs nothing while operations take as long as was thought free a
- * block takes only bytes whose last users its lane is behind already, else the pool grows
+ *            whoever had those bytes is a new dependence, which costs nothing while operations take as long as was
+ *            thought
+ *   free     a block takes only bytes whose last users its lane is behind already, else the pool grows
  *
  * Workspaces do not adapt: an operation has that of its smallest algorithm. O(n log n) and what packing takes.
  */

@@ -11,7 +11,7 @@
  *   cost-aware      memory-centric for segments that would need more than l_peak, else speed-centric ([SN] 3.4)
  *   layers          speed-centric for ACT, LRN and POOL only; BN and DROPOUT outputs stay (docs/baselines.md, mxnet)
  *   units           where backward enters a unit (sim/policy/units.h), all of its forward that backward needs runs
- * again, as torch.utils.checkpoint does
+ *                   again, as torch.utils.checkpoint does
  *   sqrt            some outputs of stages stay, what lies between two runs again once (schedule_sqrt.h)
  *   optimal         depends on the memory there is (schedule_optimal.h, sim/plan/optimal.h); here it re-runs nothing
  *   dtr             so too (schedule_dtr.h)
