@@ -301,6 +301,11 @@ static const char *describe(const sn_session *s) {
 
 static sn_status fill_head(const sn_session *s, sn_run *run, sn_err *err) {
   const sn_session_options *o = &s->options;
+  const sn_options asked = {.workspace = o->workspace,
+                            .external = o->external,
+                            .iteration = s->iteration,
+                            .shared_link = s->calibration && s->calibration->shared_link,
+                            .pool_bytes = o->pool_bytes};
   *run = (sn_run){.name = "",
                   .answer = "",
                   .created = "",
@@ -313,15 +318,7 @@ static sn_status fill_head(const sn_session *s, sn_run *run, sn_err *err) {
                   .image_depth = s->net->layers[0].planes,
                   .gpu = sn_arena_text(s->arena, s->profile ? s->profile->name : sn_exec_backend_name(o->backend)),
                   .memory_bytes = s->machine.info.memory_bytes,
-                  .conditions = {.pool_limit_bytes = o->pool_bytes,
-                                 .workspace = sn_workspace_name(o->workspace),
-                                 .external = sn_external_name(o->external),
-                                 .allocator = sn_allocator_name(SN_ALLOCATOR_POOL),
-                                 .precision = "fp32",
-                                 .freeze = sn_arena_text(s->arena, sn_iteration_freeze(s->iteration)),
-                                 .optimizer = sn_optimizer_name(o->machine.hyper.optimizer),
-                                 .accumulate = sn_iteration_batches(s->iteration),
-                                 .shared_link = s->calibration && s->calibration->shared_link},
+                  .conditions = sn_conditions_of(&asked, NULL),
                   .costs = s->calibration ? "measured" : "model",
                   .device = describe(s),
                   .data = sn_arena_text(s->arena, sn_batches_name(s->batches)),
@@ -336,6 +333,7 @@ static sn_status fill_head(const sn_session *s, sn_run *run, sn_err *err) {
                   .results = s->results,
                   .failures = s->failures,
                   .arena = s->arena};
+  run->conditions.freeze = sn_arena_text(s->arena, run->conditions.freeze);
   return run->net && run->gpu && run->device && run->data && run->conditions.freeze ? SN_OK : sn_fail_memory(err);
 }
 

@@ -223,6 +223,16 @@ static inline const sn_origin *sample_origins(uint64_t *s, sn_arena *arena, uint
   return rows;
 }
 
+static inline void sample_conditions(uint64_t *s, sn_arena *arena, sn_conditions *conditions) {
+  for (const sn_condition *c = sn_condition_table; c < sn_condition_table + SN_CONDITION_ROWS; c++) {
+    void *place = sn_condition_place(c, conditions);
+    if (c->kind == SN_CONDITION_WORD) *(const char **)place = sample_text(s, arena);
+    if (c->kind == SN_CONDITION_FLAG) *(bool *)place = sample_bool(s);
+    if (c->kind == SN_CONDITION_COUNT) *(uint32_t *)place = sample_u32(s);
+    if (c->kind == SN_CONDITION_BYTES) *(uint64_t *)place = sample_u64(s);
+  }
+}
+
 static inline void sample_head(uint64_t *s, sn_arena *arena, sn_run *run) {
   run->created = "";
   run->version = sample_text(s, arena);
@@ -231,21 +241,12 @@ static inline void sample_head(uint64_t *s, sn_arena *arena, sn_run *run) {
   run->image_height = sample_u32(s);
   run->image_width = sample_u32(s);
   run->image_depth = sample_u32(s);
-  run->conditions.pool_limit_bytes = sample_u64(s);
   run->host_memory_bytes = sample_u64(s);
   run->gpu = sample_bool(s) ? "k40c" : sample_text(s, arena);
   run->memory_bytes = sample_bool(s) ? 11439u * UINT64_C(1048576) : sample_u64(s);
   run->memory_nominal = sample_bool(s);
-  run->conditions.workspace = sample_text(s, arena);
-  run->conditions.external = sample_text(s, arena);
+  sample_conditions(s, arena, &run->conditions);
   run->disk_bandwidth = sample_bool(s) ? 2e9 : 0;
-  run->conditions.allocator = sample_text(s, arena);
-  run->conditions.optimizer = sample_text(s, arena);
-  run->conditions.precision = sample_text(s, arena);
-  run->conditions.freeze = sample_text(s, arena);
-  run->conditions.accumulate = sample_u32(s);
-  run->conditions.inference = sample_bool(s);
-  run->conditions.shared_link = sample_bool(s);
   run->costs = sample_text(s, arena);
   run->device = sample_text(s, arena);
   run->data = sample_text(s, arena);
@@ -346,17 +347,18 @@ static inline char *dump_run(const sn_run *run) {
   char *text = NULL;
   size_t bytes = 0;
   FILE *out = open_memstream(&text, &bytes);
-  fprintf(out, "image %u %u %u pool %" PRIu64 " host %" PRIu64 "\n", run->image_height, run->image_width,
-          run->image_depth, run->conditions.pool_limit_bytes, run->host_memory_bytes);
+  fprintf(out, "image %u %u %u host %" PRIu64 "\n", run->image_height, run->image_width, run->image_depth,
+          run->host_memory_bytes);
   fprintf(out, "disk %a\n", run->disk_bandwidth);
-  fprintf(out, "run %s %s %u %s %" PRIu64 " %d %s %s %s %d %u %u %" PRIu64 " %" PRIu64 " %u %u %d\n", run->version,
-          run->net, run->batch, run->gpu, run->memory_bytes, run->memory_nominal, run->conditions.workspace,
-          run->conditions.external, run->conditions.allocator, run->conditions.shared_link, run->layers, run->n_steps,
-          run->parameters, run->macs, run->n_results, run->n_tensors, run->tensors != NULL);
+  fprintf(out, "run %s %s %u %s %" PRIu64 " %d %u %u %" PRIu64 " %" PRIu64 " %u %u %d\n", run->version, run->net,
+          run->batch, run->gpu, run->memory_bytes, run->memory_nominal, run->layers, run->n_steps, run->parameters,
+          run->macs, run->n_results, run->n_tensors, run->tensors != NULL);
   fprintf(out, "net name %s\n", run->net_name);
   fprintf(out, "answer %s\n", run->answer);
-  fprintf(out, "optimizer %s accumulate %" PRIu32 " inference %d\n", run->conditions.optimizer,
-          run->conditions.accumulate, run->conditions.inference);
+  for (const sn_condition *c = sn_condition_table; c < sn_condition_table + SN_CONDITION_ROWS; c++) {
+    char room[SN_CONDITION_TEXT];
+    fprintf(out, "%s %s\n", c->name, sn_condition_text(c, &run->conditions, room));
+  }
   fprintf(out, "costs %s device %s data %s iterations %" PRIu64 "\n", run->costs, run->device, run->data,
           run->iterations);
   fprintf(out, "name %s\n", run->name);

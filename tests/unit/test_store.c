@@ -38,18 +38,14 @@ static int64_t put(sn_store *store, const sn_run *run) {
 }
 
 static sn_run run_without_words(const sn_result *results, uint32_t count) {
+  const sn_options usual = SN_OPTIONS_INIT;
   return (sn_run){.name = "",
                   .answer = "{\"verdict\":\"yes\"}",
                   .version = "",
                   .net = "",
                   .net_name = "",
                   .gpu = "",
-                  .conditions.workspace = "",
-                  .conditions.external = "",
-                  .conditions.allocator = "",
-                  .conditions.precision = "fp32",
-                  .conditions.freeze = "",
-                  .conditions.optimizer = "",
+                  .conditions = sn_conditions_of(&usual, NULL),
                   .costs = "",
                   .device = "",
                   .data = "",
