@@ -1,6 +1,6 @@
 /* snsim: a discrete-event memory simulator and capacity planner for neural-network training. Reads the command line,
  * runs the command, says what went wrong. Exit codes: 0 done, 1 does not fit, 2 usage, 3 file, 4 device, 5 our bug. */
-#include "cli/frame/clash.h"
+#include "cli/frame/file_conflict.h"
 #include "cli/frame/options.h"
 #include "cli/frame/out.h"
 #include "models/mistakes.h"
@@ -43,7 +43,7 @@ int main(int argc, char **argv) {
   sn_args args;
   sn_err err = SN_ERR_INIT;
   signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error of writing like a full disk */
-  if (sn_args_parse(argc, argv, &args, &err) == SN_OK && sn_clash_check(&args, &err) == SN_OK &&
+  if (sn_args_parse(argc, argv, &args, &err) == SN_OK && sn_file_conflict_check(&args, &err) == SN_OK &&
       check_targets(&args, &err) == SN_OK) {
     if (args.help || args.version)
       sn_cli_help(&args, &err);

@@ -350,7 +350,7 @@ static void put_curve(FILE *out, const frame *f, unsigned i) {
     put_points(out, f, colour);
   else if (f->n_steps <= MARKED_STEPS)
     fprintf(out, "with linespoints linecolor rgb '%s' linewidth %u pointtype %d pointsize %s ", colour, width,
-            sn__mark(number), sn__look_of(f->chart->form)->mark_size);
+            sn__number_set_has(number), sn__look_of(f->chart->form)->mark_size);
   else
     fprintf(out, "with lines linecolor rgb '%s' linewidth %u ", colour, width);
   put_title_of(out, f, &f->chart->curves[i]);

@@ -69,7 +69,7 @@ static void put_style(FILE *out, const frame *f, unsigned c) {
   if (f->form == SN__FORM_TEXT)
     fputs("with linespoints", out);
   else
-    fprintf(out, "with linespoints pointtype %d pointsize %s linewidth %u linecolor rgb '%s'", sn__mark(c),
+    fprintf(out, "with linespoints pointtype %d pointsize %s linewidth %u linecolor rgb '%s'", sn__number_set_has(c),
             sn__look_of(f->form)->mark_size, sn__width(c), sn__colour(c));
 }
 

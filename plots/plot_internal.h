@@ -146,7 +146,7 @@ enum { SN__COLOURS = 7 };
 /* Of a curve, by its number. Where there are more curves than colours, the colours come again in thicker lines. */
 const char *sn__colour(unsigned curve);
 unsigned sn__width(unsigned curve);
-int sn__mark(unsigned curve);
+int sn__number_set_has(unsigned curve);
 
 /* ---- parts.c ---- */
 /* What memory and time are made of, from the bottom of a stack to its top: what stays, tensors by the operator of their

@@ -96,6 +96,6 @@ unsigned sn__width(unsigned curve) {
   return 1 + curve / SN__COLOURS;
 }
 
-int sn__mark(unsigned curve) {
+int sn__number_set_has(unsigned curve) {
   return marks[curve % SN__COLOURS];
 }

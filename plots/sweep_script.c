@@ -244,7 +244,7 @@ static void put_curves(FILE *out, const frame *f, unsigned column, bool titles) 
       fputs(with, out);
     else
       fprintf(out, "%s linecolor rgb '%s' linewidth %u pointtype %d pointsize %s", with, sn__colour(s), sn__width(s),
-              sn__mark(s), sn__look_of(chart->form)->mark_size);
+              sn__number_set_has(s), sn__look_of(chart->form)->mark_size);
     fputs(titles ? " title ' " : " notitle", out);
     if (titles) sn__put_text(out, chart->strategies[s], 60);
     if (titles) fputs("'", out);

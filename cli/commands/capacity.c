@@ -2,8 +2,8 @@
 #include "cli/commands/capacity.h"
 
 #include "base/units.h"
-#include "cli/frame/alike.h"
 #include "cli/frame/report.h"
+#include "cli/frame/row_groups.h"
 #include "cli/frame/table.h"
 #include "models/zoo.h"
 #include "sim/device/link.h"
@@ -198,7 +198,7 @@ sn_status sn_capacity_print_tensors(const sn_binding *b, const sn_out *out, sn_e
     print_host(b, out->stream);
     return SN_OK;
   }
-  sn_alike *alike = sn_alike_new(b->tensors, b->n_tensors, err);
+  sn_row_groups *alike = sn_row_groups_new(b->tensors, b->n_tensors, err);
   if (!alike) return err->code;
   sn_table *table = sn_table_new(columns, sizeof columns / sizeof columns[0]);
   for (uint32_t i = 0; i < alike->n_groups && i < SHOWN_TENSORS; i++) {
@@ -209,8 +209,8 @@ sn_status sn_capacity_print_tensors(const sn_binding *b, const sn_out *out, sn_e
   }
   sn_status status = sn_out_table(out, table, err);
   sn_table_free(table);
-  sn_alike_print_rest(alike, SHOWN_TENSORS, out->stream);
-  sn_alike_free(alike);
+  sn_row_groups_print_rest(alike, SHOWN_TENSORS, out->stream);
+  sn_row_groups_free(alike);
   print_cause(b, out->stream);
   print_remedies(b, out->stream);
   return status;

@@ -3,7 +3,7 @@
 #include "plots/page.h"
 
 #include "base/arena.h"
-#include "cli/frame/clash.h"
+#include "cli/frame/file_conflict.h"
 #include "cli/frame/options.h"
 #include "cli/frame/stored.h"
 #include "db/store.h"
@@ -107,7 +107,7 @@ static sn_status report_sweep(const sn_args *args, sn_err *err) {
   sn_store *store = sn_store_open_read(path, err);
   sn_sweep *sweep = store ? sn_sweep_get(store, id, err) : NULL;
   sn_store_close(store);
-  if (sweep && sn_clash_check_sweep(args, sweep->head.grid, err) == SN_OK)
+  if (sweep && sn_file_conflict_check_sweep(args, sweep->head.grid, err) == SN_OK)
     write_page(&(const report){.args = args, .sweep = sweep}, err);
   sn_sweep_free(sweep);
   return err->code;

@@ -3,8 +3,8 @@
 #include "cli/frame/report.h"
 
 #include "base/units.h"
-#include "cli/frame/alike.h"
 #include "cli/frame/answer.h"
+#include "cli/frame/row_groups.h"
 #include "cli/frame/table.h"
 #include "models/zoo.h"
 #include "sim/ask/explain.h"
@@ -469,11 +469,11 @@ static sn_status print_peak(const sn_run *run, const sn_result *r, const sn_out 
   if (r->peak_fork_bytes)
     fprintf(out->stream, "of which FORK copies: %.3f MiB (%.0f %%)\n", (double)r->peak_fork_bytes / MIB,
             100 * share(r->peak_fork_bytes, r->peak_tensor_bytes));
-  sn_alike *alike = sn_alike_new(r->peak, r->n_peak, err);
+  sn_row_groups *alike = sn_row_groups_new(r->peak, r->n_peak, err);
   if (!alike) return err->code;
   sn_table *table = sn_table_new(columns, sizeof columns / sizeof columns[0]);
   for (uint32_t i = 0; i < alike->n_groups && i < EXPLAINED_ROWS; i++) {
-    const sn_alike_group *g = &alike->groups[i];
+    const sn_row_groups_group *g = &alike->groups[i];
     const sn_peak_row *p = g->first;
     sn_table_cell(table, "%.3f", (double)g->bytes / MIB);
     sn_table_cell(table, "%s", g->tensor);
@@ -485,8 +485,8 @@ static sn_status print_peak(const sn_run *run, const sn_result *r, const sn_out 
   }
   sn_status status = sn_out_table(out, table, err);
   sn_table_free(table);
-  sn_alike_print_rest(alike, EXPLAINED_ROWS, out->stream);
-  sn_alike_free(alike);
+  sn_row_groups_print_rest(alike, EXPLAINED_ROWS, out->stream);
+  sn_row_groups_free(alike);
   print_pool(run, r, out->stream);
   return status;
 }

@@ -3,7 +3,7 @@
 
 #include "base/arena.h"
 #include "base/text.h"
-#include "cli/frame/clash.h"
+#include "cli/frame/file_conflict.h"
 #include "cli/frame/report.h"
 #include "db/calibrations.h"
 #include "sim/ask/answer.h"
@@ -65,7 +65,7 @@ static sn_status narrow(const sn_args *args, sn_run *run, sn_err *err) {
 
 sn_run *sn_stored_take(const sn_args *args, sn_store *store, int64_t id, sn_err *err) {
   sn_run *run = sn_store_get(store, id, err);
-  if (!run || (sn_clash_check_run(args, run, err) == SN_OK && narrow(args, run, err) == SN_OK)) return run;
+  if (!run || (sn_file_conflict_check_run(args, run, err) == SN_OK && narrow(args, run, err) == SN_OK)) return run;
   sn_run_free(run);
   return NULL;
 }

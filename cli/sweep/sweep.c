@@ -8,7 +8,7 @@
 #include "cli/sweep/sweep.h"
 
 #include "base/units.h"
-#include "cli/frame/clash.h"
+#include "cli/frame/file_conflict.h"
 #include "cli/frame/gpu.h"
 
 #include <inttypes.h>
@@ -143,7 +143,7 @@ static sn_grid *load_grid(const sn_args *args, sn_store *store, int64_t *id, sn_
   if (grid) grid->runtime = args->runtime;
   if (grid && grid->n[SN_AXIS_GPUS] == 0) sn_grid_add(grid, SN_AXIS_GPUS, sn_gpu_unnamed().name, err);
   if (grid && err->code == SN_OK && sn_grid_finish(grid, err) == SN_OK &&
-      sn_clash_check_grid(args, grid, err) == SN_OK) {
+      sn_file_conflict_check_grid(args, grid, err) == SN_OK) {
     tell_precision(args, grid);
     return grid;
   }

@@ -2,8 +2,8 @@
  * every point as JSON or CSV; the list of sweeps. Printed from nothing but the store, so that `snsim sweep` and `snsim
  * show` print the same bytes. */
 #include "base/units.h"
-#include "cli/frame/clash.h"
 #include "cli/frame/csv.h"
+#include "cli/frame/file_conflict.h"
 #include "cli/frame/json.h"
 #include "cli/frame/report.h"
 #include "cli/frame/table.h"
@@ -430,7 +430,7 @@ sn_status sn_sweep_show(const sn_args *args, sn_store *store, sn_err *err) {
   }
   if (sn_args_sweep(args, &id, err) != SN_OK) return err->code;
   sn_sweep *found = sn_sweep_get(store, id, err);
-  if (found && sn_clash_check_sweep(args, found->head.grid, err) == SN_OK) sn_sweep_print(args, found, err);
+  if (found && sn_file_conflict_check_sweep(args, found->head.grid, err) == SN_OK) sn_sweep_print(args, found, err);
   sn_sweep_free(found);
   return err->code;
 }

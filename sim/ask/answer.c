@@ -88,8 +88,8 @@ static sn_status find_changes(finder *f, const sn_fit *fit, sn_answer *answer, s
   if (f->wish->runtime != SN_RUNTIME_PYTORCH) {
     if (!r->fits) return SN_OK;
     answer->n_changes = 1;
-    return sn__way_tell_none(a->strategies[f->stands], a->options->iteration, a->net->batch, r, f->arena, &changes[0],
-                             f->err);
+    return sn__loop_tell_none(a->strategies[f->stands], a->options->iteration, a->net->batch, r, f->arena, &changes[0],
+                              f->err);
   }
   const sn__changes_wish wish = {.wish = f->wish,
                                  .stands = a->strategies[f->stands],

@@ -24,7 +24,7 @@ typedef struct candidate {
 typedef struct search {
   const sn__changes_wish *w;
   const sn_asked *asked;
-  sn__ways ways;
+  sn__loop_changes ways;
   uint64_t target;           /* leaves 3 % */
   uint64_t host;             /* 0: not limited */
   uint64_t all_blocks_bytes; /* needed with all of them checkpointed */
@@ -49,28 +49,28 @@ static bool any_leaves(const search *s) {
   return false;
 }
 
-static sn_status add(search *s, const sn__way *way, const sn_result *r) {
+static sn_status add(search *s, const sn__loop *way, const sn_result *r) {
   if (s->count == SN_ANSWER_CHANGES) return SN_OK;
   candidate *c = &s->all[s->count++];
   c->leaves = r->least_device_bytes <= s->target;
-  return sn__way_tell(&s->ways, way, r, &c->change);
+  return sn__loop_tell(&s->ways, way, r, &c->change);
 }
 
-static bool is_allowed(const sn__way *way) {
+static bool is_allowed(const sn__loop *way) {
   return !sn_strategy_refuses(way->strategy, way->iteration);
 }
 
 /* A way that has to fit. */
-static sn_status try_way(search *s, const sn__way *way) {
+static sn_status try_way(search *s, const sn__loop *way) {
   sn_result r;
   if (!is_allowed(way)) return SN_OK;
-  if (sn__way_play(&s->ways, way, &r) != SN_OK || !fits(s, &r)) return s->err->code;
+  if (sn__loop_play(&s->ways, way, &r) != SN_OK || !fits(s, &r)) return s->err->code;
   return add(s, way, &r);
 }
 
 /* ---- checkpoints and the host's memory, at the batch that is asked for ---- */
 
-static sn__way with_units(const search *s, sn__way way, uint32_t some) {
+static sn__loop with_units(const search *s, sn__loop way, uint32_t some) {
   if (s->ways.blocks == 0) return way;
   way.strategy.recompute = SN_RECOMPUTE_UNITS;
   way.strategy.units = some;
@@ -84,7 +84,7 @@ static sn_status count_blocks(search *s) {
   sn_units_clear(&units);
   sn_route_free(route);
   if (s->ways.blocks == 0 || s->err->code != SN_OK) return s->err->code;
-  const sn__way all = with_units(s, sn__way_as_asked(&s->ways), 0);
+  const sn__loop all = with_units(s, sn__loop_as_asked(&s->ways), 0);
   const sn_calls_wish wish = {.strategy = all.strategy, .memory_bytes = s->asked->device->memory_bytes};
   sn_calls *calls = sn_calls_of(s->asked, &wish, s->err);
   bool even = calls && calls->units > 0 && s->ways.blocks % calls->units == 0;
@@ -95,11 +95,11 @@ static sn_status count_blocks(search *s) {
 
 static sn_status add_all_blocks(search *s) {
   sn_result r;
-  sn__way way = sn__way_as_asked(&s->ways);
+  sn__loop way = sn__loop_as_asked(&s->ways);
   bool plain = way.strategy.recompute == SN_RECOMPUTE_NONE;
   way.strategy.recompute = SN_RECOMPUTE_UNITS;
   if (!plain || !is_allowed(&way) || count_blocks(s) != SN_OK || s->ways.blocks == 0) return s->err->code;
-  if (sn__way_play(&s->ways, &way, &r) != SN_OK) return s->err->code;
+  if (sn__loop_play(&s->ways, &way, &r) != SN_OK) return s->err->code;
   s->all_blocks_bytes = r.least_device_bytes;
   return fits(s, &r) ? add(s, &way, &r) : SN_OK;
 }
@@ -115,12 +115,12 @@ static uint32_t guess_blocks(const search *s) {
 /* From the guess on, until it fits and one block less does not. */
 static sn_status add_some_blocks(search *s) {
   sn_result r, best = {0};
-  sn__way found = {0};
+  sn__loop found = {0};
   uint32_t one = s->ways.block_units, some = (guess_blocks(s) + one - 1) / one * one;
   if (s->all_blocks_bytes == 0 || s->all_blocks_bytes > s->target) return SN_OK;
   for (int tried = 0; tried < TRIED_BLOCKS && some > 0 && some < s->ways.blocks; tried++) {
-    const sn__way way = with_units(s, sn__way_as_asked(&s->ways), some);
-    if (sn__way_play(&s->ways, &way, &r) != SN_OK) return s->err->code;
+    const sn__loop way = with_units(s, sn__loop_as_asked(&s->ways), some);
+    if (sn__loop_play(&s->ways, &way, &r) != SN_OK) return s->err->code;
     bool good = leaves(s, &r);
     if (!good && found.batch) break;
     if (good) best = r, found = way;
@@ -130,7 +130,7 @@ static sn_status add_some_blocks(search *s) {
 }
 
 static sn_status add_offload(search *s, bool with_blocks) {
-  sn__way way = sn__way_as_asked(&s->ways);
+  sn__loop way = sn__loop_as_asked(&s->ways);
   if (way.strategy.offload != SN_OFFLOAD_NONE || (with_blocks && s->ways.blocks == 0)) return SN_OK;
   if (s->asked->options->external != SN_EXTERNAL_HOST) return SN_OK;
   if (with_blocks) way = with_units(s, way, 0);
@@ -141,7 +141,7 @@ static sn_status add_offload(search *s, bool with_blocks) {
 /* ---- parts of the batch ---- */
 
 /* The fewest equal parts that leave what they should, from a first guess on. */
-static sn_status add_parts(search *s, sn__way way, uint32_t first) {
+static sn_status add_parts(search *s, sn__loop way, uint32_t first) {
   sn_result r;
   const uint32_t before = sn_iteration_batches(way.iteration);
   uint32_t tried = 0;
@@ -150,7 +150,7 @@ static sn_status add_parts(search *s, sn__way way, uint32_t first) {
        way.parts <= way.batch && (uint64_t)way.parts * before <= SN_ITERATION_BATCHES && tried < TRIED_PARTS;
        way.parts++) {
     if (way.batch % way.parts > 0) continue;
-    if (sn__way_play(&s->ways, &way, &r) != SN_OK) return s->err->code;
+    if (sn__loop_play(&s->ways, &way, &r) != SN_OK) return s->err->code;
     if (leaves(s, &r)) return add(s, &way, &r);
     tried++;
   }
@@ -160,20 +160,20 @@ static sn_status add_parts(search *s, sn__way way, uint32_t first) {
 static sn_status add_plain_parts(search *s) {
   uint32_t largest = s->w->largest ? s->w->largest->search.value : 0, batch = s->asked->net->batch;
   if (largest == 0) return SN_OK;
-  return add_parts(s, sn__way_as_asked(&s->ways), (batch + largest - 1) / largest);
+  return add_parts(s, sn__loop_as_asked(&s->ways), (batch + largest - 1) / largest);
 }
 
 static sn_status add_parts_with_blocks(search *s) {
   uint64_t needed = s->all_blocks_bytes;
   if (s->ways.blocks == 0 || needed <= s->target) return SN_OK;
-  return add_parts(s, with_units(s, sn__way_as_asked(&s->ways), 0),
+  return add_parts(s, with_units(s, sn__loop_as_asked(&s->ways), 0),
                    (uint32_t)sn_ceil_div(needed, sn_max(s->target, 1)));
 }
 
 /* ---- another precision, another optimizer ---- */
 
 /* Whether there is one that is narrower. */
-static bool autocast(const search *s, sn__way *way) {
+static bool autocast(const search *s, sn__loop *way) {
   const sn_device *device = s->asked->device;
   bool bf16 = device->tensor_flops[SN_BF16] > 0, fp16 = device->tensor_flops[SN_FP16] > 0;
   if (!sn_precision_is_wide(way->iteration.precision) || (!bf16 && !fp16)) return false;
@@ -181,7 +181,7 @@ static bool autocast(const search *s, sn__way *way) {
   return true;
 }
 
-static bool use_8_bits(sn__way *way) {
+static bool use_8_bits(sn__loop *way) {
   sn_optimizer kind = sn_optimizer_kind(way->iteration.optimizer);
   bool adam = kind == SN_OPTIMIZER_ADAM, adamw = kind == SN_OPTIMIZER_ADAMW;
   if (way->iteration.inference || (!adam && !adamw)) return false;
@@ -190,30 +190,30 @@ static bool use_8_bits(sn__way *way) {
 }
 
 static sn_status add_precision(search *s) {
-  sn__way way = sn__way_as_asked(&s->ways);
+  sn__loop way = sn__loop_as_asked(&s->ways);
   return autocast(s, &way) ? try_way(s, &way) : SN_OK;
 }
 
 static sn_status add_optimizer(search *s) {
-  sn__way way = sn__way_as_asked(&s->ways);
+  sn__loop way = sn__loop_as_asked(&s->ways);
   return use_8_bits(&way) ? try_way(s, &way) : SN_OK;
 }
 
 /* ---- several changes together ---- */
 
 /* With all blocks checkpointed too, and where that is not enough in parts. */
-static sn_status try_with_blocks(search *s, sn__way way) {
+static sn_status try_with_blocks(search *s, sn__loop way) {
   sn_result r;
   if (way.strategy.recompute == SN_RECOMPUTE_NONE) way = with_units(s, way, 0);
   if (!is_allowed(&way)) return SN_OK;
-  if (sn__way_play(&s->ways, &way, &r) != SN_OK) return s->err->code;
+  if (sn__loop_play(&s->ways, &way, &r) != SN_OK) return s->err->code;
   if (leaves(s, &r)) return add(s, &way, &r);
   if (r.least_device_bytes <= s->target) return SN_OK; /* the host is what has too little */
   return add_parts(s, way, (uint32_t)sn_min(sn_ceil_div(r.least_device_bytes, sn_max(s->target, 1)), UINT32_MAX));
 }
 
 static sn_status add_together(search *s) {
-  sn__way narrow = sn__way_as_asked(&s->ways), states = narrow, both;
+  sn__loop narrow = sn__loop_as_asked(&s->ways), states = narrow, both;
   bool has_narrow = autocast(s, &narrow), has_states = use_8_bits(&states);
   both = narrow;
   if (has_states && try_with_blocks(s, states) != SN_OK) return s->err->code;
@@ -233,7 +233,7 @@ static bool can_adapt(const search *s) {
 }
 
 static sn_status add_adapters(search *s, bool nf4, sn_precision precision) {
-  sn__way way = sn__way_as_asked(&s->ways);
+  sn__loop way = sn__loop_as_asked(&s->ways);
   way.rank = sn_net_lora(s->asked->spec) ? 0 : RANK;
   way.nf4 = nf4;
   way.iteration.precision = precision;
@@ -276,7 +276,7 @@ static sn_status add_4_bits(search *s) {
 static sn_status add_batch(search *s) {
   const sn_fit_answer *largest = s->w->largest;
   if (!largest || !largest->result || largest->search.value == s->asked->net->batch) return SN_OK;
-  sn__way way = sn__way_as_asked(&s->ways);
+  sn__loop way = sn__loop_as_asked(&s->ways);
   way.batch = largest->search.value;
   return add(s, &way, largest->result);
 }
@@ -330,8 +330,8 @@ static sn_status find_gains(search *s) {
 }
 
 static sn_status put_as_is(const search *s, sn_answer_change *changes, uint32_t *count) {
-  return sn__way_tell_none(s->w->stands, s->asked->options->iteration, s->asked->net->batch, s->w->as_is, s->arena,
-                           &changes[(*count)++], s->err);
+  return sn__loop_tell_none(s->w->stands, s->asked->options->iteration, s->asked->net->batch, s->w->as_is, s->arena,
+                            &changes[(*count)++], s->err);
 }
 
 sn_status sn__changes_find(const sn__changes_wish *w, sn_answer_change *changes, uint32_t *count, sn_err *err) {

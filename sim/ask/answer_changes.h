@@ -3,8 +3,8 @@
 #define SN_SIM_ASK_ANSWER_CHANGES_H
 
 #include "sim/ask/answer.h"
+#include "sim/ask/changed_loop.h"
 #include "sim/ask/fit.h"
-#include "sim/ask/ways.h"
 
 typedef struct sn__changes_wish {
   const sn_answer_wish *wish;

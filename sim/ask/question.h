@@ -11,7 +11,7 @@
  *
  *   network and iteration      routes (but for those whose workspaces are tensors), their schedules, persistent bytes
  *                              their instructions but for algorithms and addresses, as long as nothing is sent out for
- *                              want of room (sim/plan/like.h)
+ *                              want of room (sim/plan/lower_from_known.h)
  *   algorithms                 plans (sim/plan/proved.h) that first fit has room for, or whose bytes nothing has room
  *                              for
  *   blocks and limits alone    packings: of devices with the same algorithms, and of tensors without any workspace

@@ -8,7 +8,7 @@
 #include "sim/ask/cause.h"
 #include "sim/ask/corun_plans.h"
 #include "sim/ask/explain.h"
-#include "sim/ask/luck.h"
+#include "sim/ask/least_pool.h"
 #include "sim/ask/question.h"
 #include "sim/ask/result.h"
 #include "sim/device/calibration.h"
@@ -118,12 +118,12 @@ static sn_status try_pool(sn__question *q, sn_strategy strategy, uint64_t pool_b
 
 /* The least that is found to be enough for a narrow cache; above `most` where that is not, nor anything below it. */
 static sn_status try_luck(sn__question *q, sn_strategy strategy, uint64_t most, uint64_t *least) {
-  const sn_luck_wish wish = {.schedule = sn__question_schedule(q, strategy),
-                             .strategy = strategy,
-                             .costs = sn__question_costs(q, strategy),
-                             .workspace = sn__question_workspace(q, strategy),
-                             .floor = sn__question_graph_of(q, strategy)->floor};
-  return wish.schedule ? sn_luck_find(&wish, most, least, q->err) : q->err->code;
+  const sn_least_pool_wish wish = {.schedule = sn__question_schedule(q, strategy),
+                                   .strategy = strategy,
+                                   .costs = sn__question_costs(q, strategy),
+                                   .workspace = sn__question_workspace(q, strategy),
+                                   .floor = sn__question_graph_of(q, strategy)->floor};
+  return wish.schedule ? sn_least_pool_find(&wish, most, least, q->err) : q->err->code;
 }
 
 /* The smallest pool in which the strategy runs; `known` is a result of it, or NULL. The cache empties the device before

@@ -3,7 +3,7 @@
 
 #include "base/arena.h"
 #include "base/checked.h"
-#include "sim/corun/marks.h"
+#include "sim/corun/number_set.h"
 
 #include <string.h>
 
@@ -40,9 +40,9 @@ struct sn__budget {
   uint64_t *last_bytes; /* per operation: of the lives that none behind it uses, of those that have not started */
   uint64_t *only_bytes; /* per operation: of the lives that no other of those uses */
   bool *has_started;
-  sleeper *sleepers;   /* per operation */
-  uint32_t *asleep_at; /* per position: the first that sleeps for it; SN_NONE: none */
-  sn__marks slept_for; /* positions that have such */
+  sleeper *sleepers;        /* per operation */
+  uint32_t *asleep_at;      /* per position: the first that sleeps for it; SN_NONE: none */
+  sn__number_set slept_for; /* positions that have such */
   uint32_t *changed, n_changed;
   uint32_t n_leaves;   /* a power of 2 */
   node *tree, *serial; /* tree[1] is the root, tree[n_leaves + position] a leaf; `serial`: with nothing started */
@@ -146,7 +146,7 @@ static bool allocate(sn__budget *b) {
   b->tree = sn_arena_alloc(b->arena, 2 * (size_t)b->n_leaves, sizeof *b->tree);
   b->serial = sn_arena_alloc(b->arena, 2 * (size_t)b->n_leaves, sizeof *b->serial);
   return b->lives && b->users && b->made_bytes && b->has_started && b->sleepers && b->asleep_at && b->last_bytes &&
-         b->only_bytes && b->changed && b->tree && b->serial && sn__marks_new(&b->slept_for, ops->n_ops, b->arena);
+         b->only_bytes && b->changed && b->tree && b->serial && sn__number_set_new(&b->slept_for, ops->n_ops, b->arena);
 }
 
 sn__budget *sn__budget_new(const sn_ops *ops, sn_err *err) {
@@ -205,7 +205,7 @@ void sn__budget_begin(sn__budget *b, uint64_t bytes) {
     b->sleepers[op].column = SN_NONE;
     b->asleep_at[op] = SN_NONE;
   }
-  sn__marks_clear(&b->slept_for);
+  sn__number_set_clear(&b->slept_for);
   memset(b->last_bytes, 0, b->ops->n_ops * sizeof *b->last_bytes);
   memset(b->only_bytes, 0, b->ops->n_ops * sizeof *b->only_bytes);
   for (uint32_t i = 0; i < b->ops->n_lives; i++) {
@@ -265,7 +265,7 @@ static void put_to_sleep(sn__budget *b, uint32_t op, uint32_t column) {
   uint32_t behind = b->asleep_at[column];
   b->sleepers[op] = (sleeper){.column = column, .before = SN_NONE, .behind = behind};
   if (behind == SN_NONE)
-    sn__marks_put(&b->slept_for, column);
+    sn__number_set_put(&b->slept_for, column);
   else
     b->sleepers[behind].before = op;
   b->asleep_at[column] = op;
@@ -278,7 +278,7 @@ static void wake(sn__budget *b, uint32_t op) {
   if (s.before != SN_NONE)
     b->sleepers[s.before].behind = s.behind;
   else if ((b->asleep_at[s.column] = s.behind) == SN_NONE)
-    sn__marks_remove(&b->slept_for, s.column);
+    sn__number_set_remove(&b->slept_for, s.column);
   b->sleepers[op].column = SN_NONE;
   b->changed[b->n_changed++] = op;
 }
@@ -286,7 +286,7 @@ static void wake(sn__budget *b, uint32_t op) {
 /* Those that sleep for columns from .. to. */
 static void wake_all(sn__budget *b, uint32_t from, uint32_t to) {
   uint32_t column;
-  while ((column = sn__marks_next(&b->slept_for, from)) <= to && column != SN_NONE)
+  while ((column = sn__number_set_next(&b->slept_for, from)) <= to && column != SN_NONE)
     while (b->asleep_at[column] != SN_NONE) wake(b, b->asleep_at[column]);
 }
 

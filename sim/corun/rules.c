@@ -3,20 +3,20 @@
 
 #define LOOKS_AT(order) (1u << (order))
 
-static bool put(const sn__floor *f, uint32_t op, uint32_t threads, sn__pick *pick) {
-  *pick = (sn__pick){op, sn__floor_place(f, threads)};
+static bool put(const sn__moment *f, uint32_t op, uint32_t threads, sn__pick *pick) {
+  *pick = (sn__pick){op, sn__moment_place(f, threads)};
   return true;
 }
 
 /* ---- one after another ---- */
 
-static bool next_serial_best(sn__floor *f, const sn__rule *rule, sn__pick *pick) {
+static bool next_serial_best(sn__moment *f, const sn__rule *rule, sn__pick *pick) {
   (void)rule;
   uint32_t op = sn__budget_first(f->budget);
   return f->n_running == 0 && op != SN_NONE && put(f, op, sn__class(f->problem, op)->best, pick);
 }
 
-static bool next_serial_kind(sn__floor *f, const sn__rule *rule, sn__pick *pick) {
+static bool next_serial_kind(sn__moment *f, const sn__rule *rule, sn__pick *pick) {
   (void)rule;
   uint32_t op = sn__budget_first(f->budget);
   return f->n_running == 0 && op != SN_NONE && put(f, op, sn__kind_threads(f->problem, op), pick);
@@ -30,7 +30,7 @@ sn__rule sn__rule_serial_kind(void) {
   return (sn__rule){.next = next_serial_kind};
 }
 
-static bool next_mixed(sn__floor *f, const sn__rule *rule, sn__pick *pick) {
+static bool next_mixed(sn__moment *f, const sn__rule *rule, sn__pick *pick) {
   uint32_t op = sn__budget_first(f->budget);
   return f->n_running == 0 && op != SN_NONE && put(f, op, sn_mix_threads(rule->mix, op), pick);
 }
@@ -42,16 +42,16 @@ sn__rule sn__rule_mixed(const sn_mix *mix) {
 /* ---- workers ---- */
 
 /* Worker w works on lane w: an operation takes the lowest that is free. */
-static uint32_t free_lane(const sn__floor *f) {
+static uint32_t free_lane(const sn__moment *f) {
   uint32_t lane = 0;
   while (f->seats[lane].runs) lane++;
   return lane;
 }
 
-static bool next_of_workers(sn__floor *f, const sn__rule *rule, sn__pick *pick) {
+static bool next_of_workers(sn__moment *f, const sn__rule *rule, sn__pick *pick) {
   if (f->n_running == rule->workers) return false;
   uint32_t all = rule->workers * rule->threads;
-  pick->op = sn__floor_first_allowed(f, SN__OLDEST);
+  pick->op = sn__moment_first_allowed(f, SN__OLDEST);
   if (all <= f->problem->cores->count)
     pick->team = (sn_team){(uint16_t)(free_lane(f) * rule->threads), (uint16_t)rule->threads, SN_SLOT_FIRST};
   else
@@ -73,25 +73,25 @@ static uint32_t smallest_fit(const sn__problem *p, uint32_t op, uint32_t idle, i
   return 0;
 }
 
-static bool next_on_idle(sn__floor *f, const sn__rule *rule, sn__pick *pick) {
+static bool next_on_idle(sn__moment *f, const sn__rule *rule, sn__pick *pick) {
   (void)rule;
-  uint32_t idle = sn__floor_idle(f);
+  uint32_t idle = sn__moment_idle(f);
   if (idle == 0) return false;
-  int64_t left_ns = sn__floor_left_ns(f);
+  int64_t left_ns = sn__moment_left_ns(f);
   uint32_t op = SN_NONE;
-  while ((op = sn__floor_next_small(f, op, idle, left_ns)) != SN_NONE) {
+  while ((op = sn__moment_next_small(f, op, idle, left_ns)) != SN_NONE) {
     uint32_t threads = smallest_fit(f->problem, op, idle, left_ns);
-    if (threads > 0 && sn__floor_allows(f, op)) return put(f, op, threads, pick);
+    if (threads > 0 && sn__moment_allows(f, op)) return put(f, op, threads, pick);
   }
-  op = sn__floor_first_allowed(f, SN__LARGEST);
+  op = sn__moment_first_allowed(f, SN__LARGEST);
   return op != SN_NONE && sn__kind_threads(f->problem, op) <= idle &&
          put(f, op, sn__kind_threads(f->problem, op), pick);
 }
 
-static bool next_on_idle_and_second(sn__floor *f, const sn__rule *rule, sn__pick *pick) {
-  if (sn__floor_idle(f) > 0) return next_on_idle(f, rule, pick);
+static bool next_on_idle_and_second(sn__moment *f, const sn__rule *rule, sn__pick *pick) {
+  if (sn__moment_idle(f) > 0) return next_on_idle(f, rule, pick);
   if (f->n_second > 0 || f->problem->cores->slots < 2) return false;
-  uint32_t op = sn__floor_first_allowed(f, SN__SMALLEST);
+  uint32_t op = sn__moment_first_allowed(f, SN__SMALLEST);
   if (op == SN_NONE) return false;
   uint32_t threads = sn__kind_threads(f->problem, op);
   *pick = (sn__pick){op, {.first = 0, .count = (uint16_t)threads, .slot = SN_SLOT_SECOND}};
@@ -116,15 +116,15 @@ static uint32_t shrink(const sn_time_class *c, uint32_t threads, uint32_t stretc
   return threads;
 }
 
-static bool next_of_path(sn__floor *f, const sn__rule *rule, sn__pick *pick) {
-  uint32_t idle = sn__floor_idle(f);
+static bool next_of_path(sn__moment *f, const sn__rule *rule, sn__pick *pick) {
+  uint32_t idle = sn__moment_idle(f);
   if (idle == 0) return false;
-  uint32_t op = sn__floor_first_allowed(f, SN__FARTHEST);
+  uint32_t op = sn__moment_first_allowed(f, SN__FARTHEST);
   if (op == SN_NONE) return false;
   const sn_time_class *c = sn__class(f->problem, op);
   uint32_t threads = c->best < idle ? c->best : idle;
-  if (sn__floor_next_allowed(f, SN__FARTHEST, op) != SN_NONE) threads = shrink(c, threads, rule->stretch);
-  bool waits = f->n_running > 0 && c->predicted[threads] > sn__floor_left_ns(f) + c->predicted[c->best];
+  if (sn__moment_next_allowed(f, SN__FARTHEST, op) != SN_NONE) threads = shrink(c, threads, rule->stretch);
+  bool waits = f->n_running > 0 && c->predicted[threads] > sn__moment_left_ns(f) + c->predicted[c->best];
   return !waits && put(f, op, threads, pick);
 }
 

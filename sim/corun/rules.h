@@ -21,7 +21,7 @@
 #ifndef SN_SIM_CORUN_RULES_H
 #define SN_SIM_CORUN_RULES_H
 
-#include "sim/corun/floor.h"
+#include "sim/corun/moment.h"
 #include "sim/policy/mix.h"
 
 #include <stdbool.h>
@@ -34,7 +34,7 @@ typedef struct sn__pick {
 
 typedef struct sn__rule sn__rule;
 struct sn__rule {
-  bool (*next)(sn__floor *floor, const sn__rule *rule, sn__pick *pick);
+  bool (*next)(sn__moment *floor, const sn__rule *rule, sn__pick *pick);
   uint32_t orders;           /* bits by sn__order: those it looks at */
   uint32_t workers, threads; /* of sn__rule_workers() */
   uint32_t stretch;          /* of sn__rule_path() */

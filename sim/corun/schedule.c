@@ -15,7 +15,7 @@
 typedef struct maker {
   sn__problem *problem;
   sn__budget *budget;
-  sn__floor *floor;
+  sn__moment *floor;
   uint64_t budget_bytes;
   const sn_mix *mix; /* in place of a policy; NULL: by the policy */
   sn_timetable *best, *next;
@@ -47,16 +47,16 @@ static sn_status rank_all(sn__problem *p, uint32_t orders, sn_err *err) {
 
 /* Runs a rule; keeps the schedule if it is the fastest so far. */
 static sn_status try_rule(maker *m, sn__rule rule, sn_policy policy, sn_err *err) {
-  sn__floor *f = m->floor;
+  sn__moment *f = m->floor;
   sn__pick pick;
   if (rank_all(m->problem, rule.orders, err) != SN_OK) return err->code;
-  sn__floor_begin(f, rule.orders, m->budget_bytes, m->next);
+  sn__moment_begin(f, rule.orders, m->budget_bytes, m->next);
   do
     while (f->n_running < SN_COMPUTE_LANES && rule.next(f, &rule, &pick)) {
       if (is_hopeless(m, &rule, pick.op)) return SN_OK;
-      sn__floor_start(f, pick.op, pick.team);
+      sn__moment_start(f, pick.op, pick.team);
     }
-  while (sn__floor_end_next(f, cutoff_ns(m)));
+  while (sn__moment_end_next(f, cutoff_ns(m)));
   if (f->n_running > 0) return SN_OK; /* dropped */
   if (f->n_events < 2 * f->problem->ops->n_ops)
     return sn_fail(err, SN_BUG, "co-run schedule: nothing runs, and %" PRIu32 " operations wait",
@@ -258,7 +258,7 @@ static sn_status check_times(const sn__problem *p, sn_err *err) {
 static bool open_maker(maker *m, const sn_ops *ops, const sn_times *times, const sn_cores *cores, sn_err *err) {
   m->problem = sn__problem_new(ops, times, cores, err);
   m->budget = m->problem ? sn__budget_new(ops, err) : NULL;
-  m->floor = m->budget ? sn__floor_new(m->problem, m->budget, err) : NULL;
+  m->floor = m->budget ? sn__moment_new(m->problem, m->budget, err) : NULL;
   m->best = m->floor ? sn_timetable_new(ops, err) : NULL;
   m->next = m->best ? sn_timetable_new(ops, err) : NULL;
   if (!m->next) return false;
@@ -280,7 +280,7 @@ static sn_timetable *make(maker *m, const sn_ops *ops, const sn_times *times, co
   }
   sn_timetable_free(m->next);
   sn__workers_clear(&m->bounds);
-  sn__floor_free(m->floor);
+  sn__moment_free(m->floor);
   sn__budget_free(m->budget);
   sn__problem_free(m->problem);
   return m->best;

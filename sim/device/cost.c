@@ -6,8 +6,8 @@
 #include "base/checked.h"
 #include "models/op.h"
 #include "sim/device/device.h"
+#include "sim/device/same_costs.h"
 #include "sim/device/scaling.h"
-#include "sim/device/twins.h"
 #include "sim/graph/route.h"
 
 #include <assert.h>
@@ -266,10 +266,10 @@ static bool copy_fastest(sn_costs *costs, layer_cost *cost, uint64_t workspace) 
 }
 
 static bool add_layer(sn_costs *costs, const sn_net *net, uint32_t index, const sn_widths *w, const sn_device *device,
-                      sn__twins *twins) {
+                      sn__same_costs *twins) {
   const sn_layer *layer = &net->layers[index];
   bool alone = layer->op == SN_DATA || device->cores.count > 0 || w->made; /* values of several widths */
-  uint32_t twin = alone ? 0 : sn__twins_find(twins, net, index);
+  uint32_t twin = alone ? 0 : sn__same_costs_find(twins, net, index);
   layer_cost *cost = twin > 0 ? costs->layers[twin] : sn_arena_alloc(costs->arena, 1, sizeof *cost);
   costs->layers[index] = cost;
   if (!cost || twin > 0 || layer->op == SN_DATA) return cost != NULL;
@@ -341,7 +341,7 @@ sn_costs *sn_costs_new_in(const sn_net *net, const sn_device *device, sn_precisi
     costs->layers = sn_arena_alloc(arena, net->n_layers, sizeof(layer_cost *));
   }
   bool good = costs && costs->layers;
-  sn__twins twins = {{0}};
+  sn__same_costs twins = {{0}};
   for (uint32_t i = 0; good && i < net->n_layers; i++) good = add_layer(costs, net, i, &widths, device, &twins);
   sn_widths_clear(&widths);
   if (good) sn_costs_set_optimizer(costs, net, device, SN_OPTIMIZER_MOMENTUM);

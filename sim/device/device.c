@@ -8,7 +8,7 @@
 #include "models/op.h"
 #include "sim/device/device_internal.h"
 #include "sim/device/embedded.h"
-#include "sim/device/twins.h"
+#include "sim/device/same_costs.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -352,11 +352,11 @@ sn_status sn_external_parse(const char *text, sn_external *external, sn_err *err
 }
 
 uint32_t sn_kernel_shapes(const sn_net *net) {
-  sn__twins twins = {{0}};
+  sn__same_costs twins = {{0}};
   uint32_t shapes = 0;
   for (uint32_t i = 1; i < net->n_layers; i++) {
     sn_op op = net->layers[i].op;
-    if (op == SN_CONV || op == SN_DECONV || op == SN_FC) shapes += sn__twins_find(&twins, net, i) == 0;
+    if (op == SN_CONV || op == SN_DECONV || op == SN_FC) shapes += sn__same_costs_find(&twins, net, i) == 0;
   }
   return shapes;
 }

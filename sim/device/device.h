@@ -73,7 +73,7 @@ bool sn_device_is_file(const char *name);
 /* Reads the text of a profile file; `name` is what errors call it. SN_BAD_INPUT with name and line, SN_NO_MEMORY. */
 sn_status sn_device_parse(const char *name, const char *text, size_t bytes, sn_device *device, sn_err *err);
 
-/* Shapes of CONV, DECONV and FC in a net; one that is alike may be counted again (sim/device/twins.h). */
+/* Shapes of CONV, DECONV and FC in a net; one that is alike may be counted again (sim/device/same_costs.h). */
 uint32_t sn_kernel_shapes(const sn_net *net);
 
 /* What a context takes without kernels of any net: bare, or with libraries in use, where that is known. */

@@ -3,7 +3,7 @@
 
 #include "base/checked.h"
 #include "sim/graph/route.h"
-#include "sim/plan/like.h"
+#include "sim/plan/lower_from_known.h"
 #include "sim/plan/regions.h"
 
 #include <inttypes.h>
@@ -563,7 +563,7 @@ static sn_status check_memory(checker *c) {
 }
 
 sn_status sn_check_like(const sn_plan *plan, const sn_plan *proved, sn_err *err) {
-  if (!proved || sn_plan_is_corun(plan) || !sn_like_is(plan, proved)) return sn_check(plan, NULL, err);
+  if (!proved || sn_plan_is_corun(plan) || !sn_lower_is_known(plan, proved)) return sn_check(plan, NULL, err);
   checker c = {.plan = plan, .n_lanes = sn_plan_lanes(plan), .route = plan->route, .err = err};
   sn_status status = check_memory(&c);
   clear(&c);

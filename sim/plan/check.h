@@ -53,7 +53,7 @@ typedef struct sn_check_report {
 sn_status sn_check(const sn_plan *plan, sn_check_report *report, sn_err *err);
 
 /* The same of a plan of which everything but algorithms, workspaces and addresses in the pool may have been proved
- * before: where `proved`, a plan that sn_check() has found good, is like it (sim/plan/like.h), only the rule of memory
+ * before: where `proved`, a plan that sn_check() has found good, is like it (sim/plan/lower_from_known.h), only the rule of memory
  * is looked at. NULL: no such plan is known. */
 sn_status sn_check_like(const sn_plan *plan, const sn_plan *proved, sn_err *err);
 

@@ -87,7 +87,7 @@ void sn__emit_step(sn__emit *e, uint32_t step) {
 void sn__emit_lock(sn__emit *e, const sn_step *step) {
   e->execution++;
   e->packed = false;
-  e->before = (sn__marks){e->pool.high_water, e->pool.reserved_peak, e->pool.largest_hole};
+  e->before = (sn__number_set){e->pool.high_water, e->pool.reserved_peak, e->pool.largest_hole};
   if (!e->cache) return; /* nothing is evicted */
   for (uint32_t i = 0; i < step->n_accesses; i++)
     e->places[e->route->accesses[step->first_access + i].tensor].locked = e->execution;

@@ -59,9 +59,9 @@ typedef struct sn__change {
 } sn__change;
 
 /* What the pool remembers of its past, to be put back where a booking did not lead to a plan. */
-typedef struct sn__marks {
+typedef struct sn__number_set {
   uint64_t high_water, reserved_peak, largest_hole;
-} sn__marks;
+} sn__number_set;
 
 typedef struct sn__emit {
   const sn_route *route;
@@ -78,8 +78,8 @@ typedef struct sn__emit {
   sn__place *places;
   sn__change *changes; /* booked, not yet written */
   uint32_t n_changes, changes_room;
-  sn__marks before;  /* the step at hand */
-  uint32_t freed_at; /* compute clock at which memory was last given back */
+  sn__number_set before; /* the step at hand */
+  uint32_t freed_at;     /* compute clock at which memory was last given back */
   uint32_t newest, oldest;
   uint32_t execution; /* locks of this number hold */
   uint32_t step;

@@ -7,8 +7,8 @@
 #include "sim/plan/check.h"
 #include "sim/plan/duration.h"
 #include "sim/plan/fill.h"
-#include "sim/plan/like.h"
 #include "sim/plan/lower.h"
+#include "sim/plan/lower_from_known.h"
 #include "sim/plan/optimal.h"
 #include "sim/plan/place.h"
 
@@ -20,7 +20,7 @@ static const sn_plan *model_of(const sn_plan_wish *w) {
 static sn_plan *count_in(const sn_plan_wish *w, uint64_t pool_bytes, bool gives_up, sn_err *err) {
   const sn_plan *model = model_of(w);
   bool cache = sn_strategy_has_cache(w->strategy);
-  sn_plan *plan = model ? sn_like_lower(model, cache, w->workspace, w->costs, pool_bytes, gives_up, err) : NULL;
+  sn_plan *plan = model ? sn_lower_from_known(model, cache, w->workspace, w->costs, pool_bytes, gives_up, err) : NULL;
   if (!plan && err->code == SN_OK)
     plan = sn_lower_counting(w->schedule, w->strategy, w->workspace, w->costs, pool_bytes, gives_up, err);
   if (plan) plan->pool_limit = w->pool_bytes;

@@ -9,7 +9,7 @@
  * What depends on what: of a schedule and a strategy all decisions are the same wherever the algorithms are, as long as
  * a cache has room for everything (sn_lower_again()). Addresses depend on the blocks alone, but where a plan is
  * squeezed into the pool on offer. Where only algorithms differ, a plan is the model of another one
- * (sim/plan/like.h). So kept are plans that first fit has room for, and, without a cache, those whose
+ * (sim/plan/lower_from_known.h). So kept are plans that first fit has room for, and, without a cache, those whose
  * bytes alone are more than the pool; and they are found where that holds of the other pool too. The 32 latest are
  * kept.
  */

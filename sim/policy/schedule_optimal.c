@@ -1,14 +1,14 @@
 /* recompute=optimal; see the header. Choices are not stored: on the way back that one is taken which gives the time.
  *
  * Rows are filled within a bound on the time that is lost beside running everything once, and those of stages that
- * cannot run within it not at all (sim/policy/ways.h). An answer that is found is the answer; where none is, and there
+ * cannot run within it not at all (sim/policy/memory_rows.h). An answer that is found is the answer; where none is, and there
  * is one, the bound is doubled. */
 #include "sim/policy/schedule_optimal.h"
 
 #include "base/checked.h"
 #include "sim/memory/pool.h"
+#include "sim/policy/memory_rows.h"
 #include "sim/policy/stage_groups.h"
-#include "sim/policy/ways.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -42,7 +42,7 @@ struct sn_optimal {
   int64_t extra_ns;                  /* the bound: so much more than to run everything once; 0: nothing is filled in */
   uint32_t least;                    /* memory with which there is an answer; SN_NONE: not known yet */
   uint32_t *output_units;            /* a_s */
-  sn_way *ways;                      /* of one row */
+  sn_row_choice *ways;               /* of one row */
   sn_link link;
   bool sends;       /* what is kept may be sent out */
   int64_t *start;   /* of each stage in forward, where nothing waits */
@@ -87,23 +87,23 @@ static uint64_t waiting(const sn_optimal *o, span p) {
 }
 
 /* Stage s by itself, kept in one way. */
-static sn_way keep(const sn_optimal *o, span p, int keeping) {
+static sn_row_choice keep(const sn_optimal *o, span p, int keeping) {
   const sn_group *g = &o->groups[p.s];
   const sn_keeping *k = &g->keeping[keeping];
   uint64_t forward = keeping == SN_KEEPS_INPUT ? g->drop_load : g->keep_load;
   bool frees = p.s > 0 && keeping == SN_KEEPS_ALL && !g->reads_input && !o->groups[p.s - 1].reads_output;
-  return (sn_way){.next = p.s + 1,
-                  .bytes = units(o, k->bytes),
-                  .freed = frees ? (uint32_t)(o->groups[p.s - 1].output_bytes / o->unit) : 0,
-                  .least = units(o, sn_max(forward + waiting(o, p), k->backward_load)),
-                  .ns = g->forward_ns + k->remake_ns + g->backward_ns,
-                  .keeping = keeping,
-                  .then = &o->rows.nothing,
-                  .again = &o->rows.nothing};
+  return (sn_row_choice){.next = p.s + 1,
+                         .bytes = units(o, k->bytes),
+                         .freed = frees ? (uint32_t)(o->groups[p.s - 1].output_bytes / o->unit) : 0,
+                         .least = units(o, sn_max(forward + waiting(o, p), k->backward_load)),
+                         .ns = g->forward_ns + k->remake_ns + g->backward_ns,
+                         .keeping = keeping,
+                         .then = &o->rows.nothing,
+                         .again = &o->rows.nothing};
 }
 
 /* From what was dropped up to stage k - 2 (or nothing: k - 1 is s) to what is dropped up to k - 1. */
-static void drop_one(const sn_optimal *o, span p, sn_way *w, uint64_t *load) {
+static void drop_one(const sn_optimal *o, span p, sn_row_choice *w, uint64_t *load) {
   uint32_t dropped = w->next;
   const sn_group *g = &o->groups[dropped];
   *load = sn_max(*load, (dropped > p.s ? g->pass_load : g->drop_load) + waiting(o, p));
@@ -112,8 +112,8 @@ static void drop_one(const sn_optimal *o, span p, sn_way *w, uint64_t *load) {
   w->ns += g->forward_ns;
 }
 
-static sn_way drop_none(const sn_optimal *o, span p) {
-  return (sn_way){.next = p.s, .keeping = SN_KEEPINGS, .then = &o->rows.nothing, .again = &o->rows.nothing};
+static sn_row_choice drop_none(const sn_optimal *o, span p) {
+  return (sn_row_choice){.next = p.s, .keeping = SN_KEEPINGS, .then = &o->rows.nothing, .again = &o->rows.nothing};
 }
 
 static bool is_kept(const sn_group *g, int keeping) {
@@ -122,8 +122,8 @@ static bool is_kept(const sn_group *g, int keeping) {
 
 /* The last stage, which nothing is kept behind: its forward, but where its output is there, what is made again, and
  * back. */
-static sn_way end(const sn_optimal *o, span p, int keeping) {
-  sn_way w = keep(o, p, keeping);
+static sn_row_choice end(const sn_optimal *o, span p, int keeping) {
+  sn_row_choice w = keep(o, p, keeping);
   const sn_group *g = &o->groups[p.s];
   w.freed = 0;
   if (p.pass != THERE) return w;
@@ -142,15 +142,15 @@ static bool comes_back_first(const sn_optimal *o, span p) {
   return p.pass == THERE && p.s < p.t && !o->groups[p.t].needs_input;
 }
 
-static sn_way back_first(const sn_optimal *o, span p) {
+static sn_row_choice back_first(const sn_optimal *o, span p) {
   const sn_group *g = &o->groups[p.t];
   const sn_keeping *k = &g->keeping[SN_KEEPS_INPUT];
-  return (sn_way){.next = p.t,
-                  .least = units(o, k->backward_load),
-                  .ns = k->remake_ns + g->backward_ns,
-                  .keeping = SN_KEEPS_INPUT,
-                  .then = row_of(o, without(o, p.s, p.t - 1)),
-                  .again = &o->rows.nothing};
+  return (sn_row_choice){.next = p.t,
+                         .least = units(o, k->backward_load),
+                         .ns = k->remake_ns + g->backward_ns,
+                         .keeping = SN_KEEPS_INPUT,
+                         .then = row_of(o, without(o, p.s, p.t - 1)),
+                         .again = &o->rows.nothing};
 }
 
 /* Everything runs up to the output of the last stage, and then as where that is there. */
@@ -164,7 +164,7 @@ static uint32_t find_ways(const sn_optimal *o, span p) {
   uint32_t n = 0;
   for (int k = 0; k < SN_KEEPINGS; k++) {
     if (p.s == p.t ? !may_end(g, p.pass, k) : !is_kept(g, k)) continue;
-    sn_way w = p.s == p.t ? end(o, p, k) : keep(o, p, k);
+    sn_row_choice w = p.s == p.t ? end(o, p, k) : keep(o, p, k);
     if (p.s == p.t) {
       w.bytes = 0;
       o->ways[n++] = w;
@@ -173,7 +173,7 @@ static uint32_t find_ways(const sn_optimal *o, span p) {
     w.then = row_of(o, (span){w.next, p.t, p.pass});
     if (!sn__row_is_empty(&o->rows, w.then)) o->ways[n++] = w;
   }
-  sn_way w = drop_none(o, p);
+  sn_row_choice w = drop_none(o, p);
   uint64_t load = 0;
   while (w.next < p.t) {
     drop_one(o, p, &w, &load);
@@ -255,7 +255,7 @@ static void run_back(sn_run_list *list, const sn_group *g, int keeping) {
 static void emit(const sn_optimal *o, sn_run_list *list, span p, uint32_t m);
 
 /* What a way has kept or dropped comes back. */
-static void emit_again(const sn_optimal *o, sn_run_list *list, span p, const sn_way *w, uint32_t m) {
+static void emit_again(const sn_optimal *o, sn_run_list *list, span p, const sn_row_choice *w, uint32_t m) {
   if (w->keeping < SN_KEEPINGS) {
     run_back(list, &o->groups[p.s], w->keeping);
     return;
@@ -268,14 +268,14 @@ static void emit_again(const sn_optimal *o, sn_run_list *list, span p, const sn_
 static void emit(const sn_optimal *o, sn_run_list *list, span p, uint32_t m) {
   sn_run forward = p.pass == FIRST ? SN_RUN_FORWARD : SN_RUN_AGAIN;
   uint32_t n = find_ways(o, p);
-  const sn_way w = *sn__row_way(&o->rows, row_of(o, p), o->ways, n, m);
+  const sn_row_choice w = *sn__row_way(&o->rows, row_of(o, p), o->ways, n, m);
   if (p.s < p.t && w.keeping == SN_KEEPS_INPUT) {
     run_back(list, &o->groups[p.t], w.keeping);
     emit(o, list, without(o, p.s, p.t - 1), m);
     return;
   }
   for (uint32_t i = p.s; i < w.next && !(p.s == p.t && p.pass == THERE); i++) run(list, &o->groups[i], forward);
-  if (w.next <= p.t) emit(o, list, (span){w.next, p.t, p.pass}, sn__way_left(&o->rows, &w, m));
+  if (w.next <= p.t) emit(o, list, (span){w.next, p.t, p.pass}, sn__choice_left(&o->rows, &w, m));
   emit_again(o, list, p, &w, m);
 }
 
@@ -304,7 +304,7 @@ static uint32_t level_at(const sn_optimal *o, uint32_t s, int64_t end) {
 }
 
 /* A way on with copies that end then. */
-static uint32_t add_sent(const sn_optimal *o, uint32_t n, sn_way w, int64_t end_ns) {
+static uint32_t add_sent(const sn_optimal *o, uint32_t n, sn_row_choice w, int64_t end_ns) {
   w.level = level_at(o, w.next, end_ns);
   if (w.level > SN_OPTIMAL_LEVELS) return n;
   w.then = sent_row(o, w.next, w.level);
@@ -313,7 +313,7 @@ static uint32_t add_sent(const sn_optimal *o, uint32_t n, sn_way w, int64_t end_
 }
 
 /* It keeps what it keeps, or sends that out behind what is on its way. */
-static uint32_t add_both(const sn_optimal *o, uint32_t n, sn_way w, int64_t end_ns, uint64_t bytes) {
+static uint32_t add_both(const sn_optimal *o, uint32_t n, sn_row_choice w, int64_t end_ns, uint64_t bytes) {
   int64_t made = o->start[w.next];
   n = add_sent(o, n, w, end_ns);
   w.bytes = 0;
@@ -330,7 +330,7 @@ static uint32_t find_sent_ways(const sn_optimal *o, uint32_t s, uint32_t level) 
   uint32_t n = 0, queue = queue_of(o, s, level);
   for (int k = 0; k < SN_KEEPINGS; k++) {
     if (s == p.t ? !may_end(g, FIRST, k) : !is_kept(g, k)) continue;
-    sn_way w = s == p.t ? end(o, p, k) : keep(o, p, k);
+    sn_row_choice w = s == p.t ? end(o, p, k) : keep(o, p, k);
     w.freed = 0;
     w.queue = queue;
     if (s == p.t)
@@ -338,7 +338,7 @@ static uint32_t find_sent_ways(const sn_optimal *o, uint32_t s, uint32_t level) 
     else
       n = add_both(o, n, w, end_ns, g->keeping[k].bytes);
   }
-  sn_way w = drop_none(o, p);
+  sn_row_choice w = drop_none(o, p);
   uint64_t load = 0;
   w.queue = queue;
   while (w.next < p.t) {
@@ -371,7 +371,7 @@ static void mark_sent(const sn_group *g, bool kept, bool *away) {
 
 static void emit_sent(const sn_optimal *o, sn_run_list *list, bool *away, uint32_t level, span p, uint32_t m) {
   uint32_t n = find_sent_ways(o, p.s, level);
-  const sn_way w = *sn__row_way(&o->rows, sent_row(o, p.s, level), o->ways, n, m);
+  const sn_row_choice w = *sn__row_way(&o->rows, sent_row(o, p.s, level), o->ways, n, m);
   for (uint32_t s = p.s; s < w.next; s++) run(list, &o->groups[s], SN_RUN_FORWARD);
   if (w.sends) mark_sent(&o->groups[w.next - 1], w.keeping < SN_KEEPINGS, away);
   if (w.next <= p.t) emit_sent(o, list, away, w.level, (span){w.next, p.t, FIRST}, m - w.bytes);

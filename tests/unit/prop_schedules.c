@@ -4,7 +4,7 @@
  *
  *   SN_SEED        first seed
  *   SN_PROP_NETS   how many graphs (default 4000) */
-#include "sim/corun/floor.h"
+#include "sim/corun/moment.h"
 #include "sim/corun/workers.h"
 #include "sim/play/engine.h"
 #include "tests/unit/corun_case.h"
@@ -304,11 +304,12 @@ static uint32_t list_allowed(const corun_case *c, bool *started, const bool *end
 }
 
 /* The floor lists the same, in each of its orders. */
-static void check_orders(sn__floor *f, const sn__problem *p, const uint32_t *allowed, uint32_t n) {
+static void check_orders(sn__moment *f, const sn__problem *p, const uint32_t *allowed, uint32_t n) {
   const char *policy = "random order";
   for (sn__order o = 0; o < SN__ORDERS; o++) {
     uint32_t listed = 0, last = 0;
-    for (uint32_t op = sn__floor_first_allowed(f, o); op != SN_NONE; op = sn__floor_next_allowed(f, o, op), listed++) {
+    for (uint32_t op = sn__moment_first_allowed(f, o); op != SN_NONE;
+         op = sn__moment_next_allowed(f, o, op), listed++) {
       uint32_t rank = o == SN__OLDEST ? f->age[op] : p->rank[o][op], at = 0;
       while (at < n && allowed[at] != op) at++;
       MUST(at < n && (listed == 0 || rank > last));
@@ -319,7 +320,7 @@ static void check_orders(sn__floor *f, const sn__problem *p, const uint32_t *all
 }
 
 /* None of those that fit in with so many cores and so much time is left out of the small ones. */
-static void check_small(sn__floor *f, const sn__problem *p, const uint32_t *allowed, uint32_t n, uint64_t *seed) {
+static void check_small(sn__moment *f, const sn__problem *p, const uint32_t *allowed, uint32_t n, uint64_t *seed) {
   const char *policy = "small ones";
   uint32_t idle = prng_from(seed, 1, p->cores->count), fitting = 0, found = 0;
   int64_t left_ns = p->ops->n_ops > 0 ? sn__class(p, prng_below(seed, p->ops->n_ops))->predicted[idle] : 0;
@@ -331,7 +332,7 @@ static void check_small(sn__floor *f, const sn__problem *p, const uint32_t *allo
           choice->threads[k] <= idle && sn__class(p, allowed[i])->predicted[choice->threads[k]] <= left_ns;
     fitting += fits[allowed[i]];
   }
-  for (uint32_t op = SN_NONE; (op = sn__floor_next_small(f, op, idle, left_ns)) != SN_NONE;) found += fits[op];
+  for (uint32_t op = SN_NONE; (op = sn__moment_next_small(f, op, idle, left_ns)) != SN_NONE;) found += fits[op];
   MUST(found == fitting);
 }
 
@@ -351,9 +352,9 @@ static void random_orders(void **state) {
     sn_timetable *t = sn_timetable_new(&c->ops, &err);
     sn__problem *p = sn__problem_new(&c->ops, &c->times, &c->cores, &err);
     sn__budget *b = sn__budget_new(&c->ops, &err);
-    sn__floor *f = sn__floor_new(p, b, &err);
+    sn__moment *f = sn__moment_new(p, b, &err);
     for (sn__order o = 0; o < SN__ORDERS; o++) MUST(sn__problem_rank(p, o));
-    sn__floor_begin(f, (1u << SN__ORDERS) - 1, bytes, t);
+    sn__moment_begin(f, (1u << SN__ORDERS) - 1, bytes, t);
     for (uint32_t events = 0; events < 2 * c->ops.n_ops; events++) {
       uint32_t allowed[CASE_OPS], n = list_allowed(c, started, ended, bytes, allowed), serial = 0, ready = 0;
       while (serial < c->ops.n_ops && started[serial]) serial++;
@@ -367,14 +368,14 @@ static void random_orders(void **state) {
       if (n > 0 && f->n_running < SN_COMPUTE_LANES && (f->n_running == 0 || prng_chance(&seed, 60))) {
         uint32_t op = allowed[prng_below(&seed, n)];
         started[op] = true;
-        sn__floor_start(f, op, (sn_team){.first = 8, .count = 1, .slot = SN_SLOT_ANY});
+        sn__moment_start(f, op, (sn_team){.first = 8, .count = 1, .slot = SN_SLOT_ANY});
       } else {
-        MUST(sn__floor_end_next(f, INT64_MAX));
+        MUST(sn__moment_end_next(f, INT64_MAX));
         ended[t->events[f->n_events - 1].op] = true;
       }
     }
     MUST(f->n_running == 0);
-    sn__floor_free(f);
+    sn__moment_free(f);
     sn__budget_free(b);
     sn__problem_free(p);
     sn_timetable_free(t);

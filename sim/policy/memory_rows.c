@@ -1,5 +1,5 @@
 /* Rows and ways; see the header. */
-#include "sim/policy/ways.h"
+#include "sim/policy/memory_rows.h"
 
 #include "base/checked.h"
 
@@ -11,12 +11,12 @@ static int64_t lesser(int64_t a, int64_t b) {
   return a < b ? a : b;
 }
 
-uint32_t sn__way_left(const sn_rows *rows, const sn_way *w, uint32_t m) {
+uint32_t sn__choice_left(const sn_rows *rows, const sn_row_choice *w, uint32_t m) {
   return (uint32_t)sn_min((uint64_t)m + w->freed - w->bytes, rows->columns - 1);
 }
 
 /* The least memory with which a way is possible, as far as the rows tell; the columns: with none that there is. */
-static uint32_t way_least(const sn_rows *rows, const sn_way *w) {
+static uint32_t way_least(const sn_rows *rows, const sn_row_choice *w) {
   uint32_t then = w->bytes + sn__row_least(rows, w->then), again = w->queue + sn__row_least(rows, w->again);
   uint64_t least = sn_max(w->queue + w->least, again);
   if (sn__row_is_empty(rows, w->then) || sn__row_is_empty(rows, w->again)) return rows->columns;
@@ -24,8 +24,8 @@ static uint32_t way_least(const sn_rows *rows, const sn_way *w) {
 }
 
 /* The time it takes with at least that. */
-static int64_t way_ns(const sn_rows *rows, const sn_way *w, uint32_t m) {
-  return w->ns + w->then->ns[sn__way_left(rows, w, m)] + w->again->ns[m - w->queue];
+static int64_t way_ns(const sn_rows *rows, const sn_row_choice *w, uint32_t m) {
+  return w->ns + w->then->ns[sn__choice_left(rows, w, m)] + w->again->ns[m - w->queue];
 }
 
 static void note_best(const sn_rows *rows, sn_row *row) {
@@ -39,7 +39,7 @@ typedef struct gap {
 } gap;
 
 /* ns[m] = min(ns[m], what the way takes with m). */
-static void improve_block(const sn_rows *rows, int64_t *ns, const sn_way *w, uint32_t from, uint32_t end) {
+static void improve_block(const sn_rows *rows, int64_t *ns, const sn_row_choice *w, uint32_t from, uint32_t end) {
   uint32_t gain = w->freed > w->bytes ? w->freed - w->bytes : 0, m = from;
   const int64_t *then = w->then->ns, *again = w->again->ns;
   for (; m < end && m + gain < rows->columns; m++)
@@ -49,7 +49,7 @@ static void improve_block(const sn_rows *rows, int64_t *ns, const sn_way *w, uin
 
 /* ns[m] = min(ns[m], what the way takes with m), block by block, where that is within the bound and anything is to be
  * gained: nothing where there is already what the way takes at the end of the block, or at best. */
-static void improve(const sn_rows *rows, gap *g, const sn_way *w, int64_t bound) {
+static void improve(const sn_rows *rows, gap *g, const sn_row_choice *w, int64_t bound) {
   uint32_t from = way_least(rows, w), end;
   if (from >= g->high) return;
   int64_t best = w->ns + w->then->best_ns + w->again->best_ns;
@@ -64,7 +64,7 @@ static void improve(const sn_rows *rows, gap *g, const sn_way *w, int64_t bound)
   }
 }
 
-void sn__row_fill(const sn_rows *rows, sn_row *row, const sn_way *ways, uint32_t n_ways, int64_t bound) {
+void sn__row_fill(const sn_rows *rows, sn_row *row, const sn_row_choice *ways, uint32_t n_ways, int64_t bound) {
   gap g = {row->ns, row->from, row->from};
   for (uint32_t i = 0; i < n_ways; i++)
     if (rows->only_least)
@@ -83,7 +83,8 @@ void sn__row_fill_lesser(const sn_rows *rows, sn_row *row, const sn_row *a, cons
   note_best(rows, row);
 }
 
-const sn_way *sn__row_way(const sn_rows *rows, const sn_row *row, const sn_way *ways, uint32_t n_ways, uint32_t m) {
+const sn_row_choice *sn__row_way(const sn_rows *rows, const sn_row *row, const sn_row_choice *ways, uint32_t n_ways,
+                                 uint32_t m) {
   uint32_t i = 0;
   while (i < n_ways && (m < way_least(rows, &ways[i]) || way_ns(rows, &ways[i], m) != row->ns[m])) i++;
   assert(m >= row->from && i < n_ways);

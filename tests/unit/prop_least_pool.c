@@ -1,10 +1,10 @@
 /* Narrow caches: what is known of their plans without making them, over random nets and pools, against plans; and the
- * least pool found for them (sim/ask/luck.h) against a search that makes every plan.
+ * least pool found for them (sim/ask/least_pool.h) against a search that makes every plan.
  *
  *   SN_SEED        seed of the first net; the others follow (default: 1)
  *   SN_PROP_NETS   how many nets (default 300, at most that) */
 #include "base/checked.h"
-#include "sim/ask/luck.h"
+#include "sim/ask/least_pool.h"
 #include "sim/plan/fullest.h"
 #include "tests/unit/pipeline.h"
 #include "tests/unit/random_net.h"
@@ -102,8 +102,8 @@ static uint64_t least_by_plans(const trial *t) {
 static uint64_t least_by_luck(const trial *t, uint64_t most) {
   sn_err err = SN_ERR_INIT;
   uint64_t least = 0;
-  const sn_luck_wish wish = {t->schedule, t->strategy, t->costs, t->workspace, t->floor};
-  sn_luck_find(&wish, most, &least, &err);
+  const sn_least_pool_wish wish = {t->schedule, t->strategy, t->costs, t->workspace, t->floor};
+  sn_least_pool_find(&wish, most, &least, &err);
   must(&err);
   return least;
 }

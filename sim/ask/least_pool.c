@@ -1,5 +1,5 @@
 /* Luck; see the header. */
-#include "sim/ask/luck.h"
+#include "sim/ask/least_pool.h"
 
 #include "base/checked.h"
 #include "sim/memory/pool.h"
@@ -10,14 +10,14 @@
 enum { LOOKS = 16, DOWN = 64 };
 
 typedef struct search {
-  const sn_luck_wish *wish;
+  const sn_least_pool_wish *wish;
   uint64_t bound, most; /* what no plan needs less than, and what nobody asks beyond */
   uint64_t least;       /* that was enough so far */
   sn_err *err;
 } search;
 
 static sn_status look(const search *s, uint64_t pool_bytes, bool only_fits, uint64_t *needed) {
-  const sn_luck_wish *w = s->wish;
+  const sn_least_pool_wish *w = s->wish;
   return sn_lower_need(w->schedule, w->strategy, w->workspace, w->costs, pool_bytes, only_fits, needed, s->err);
 }
 
@@ -53,7 +53,7 @@ static sn_status look_around(search *s) {
   return SN_OK;
 }
 
-sn_status sn_luck_find(const sn_luck_wish *w, uint64_t most, uint64_t *least, sn_err *err) {
+sn_status sn_least_pool_find(const sn_least_pool_wish *w, uint64_t most, uint64_t *least, sn_err *err) {
   const sn_fullest_wish wish = {
       .schedule = w->schedule, .strategy = w->strategy, .costs = w->costs, .workspace = w->workspace};
   sn_fullest fullest;

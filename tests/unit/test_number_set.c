@@ -1,6 +1,6 @@
 /* Marks: against a plain array, for sets of one word, of several and of several levels. */
 #include "models/net.h"
-#include "sim/corun/marks.h"
+#include "sim/corun/number_set.h"
 #include "tests/unit/seed.h"
 
 #include <stdbool.h>
@@ -15,24 +15,25 @@ static uint32_t next_of(const bool *in, uint32_t n, uint32_t from) {
 
 static void as_an_array(uint32_t n, uint64_t seed) {
   static bool in[LARGEST];
-  sn__marks set;
+  sn__number_set set;
   sn_arena *arena = sn_arena_new();
-  assert_true(sn__marks_new(&set, n, arena));
+  assert_true(sn__number_set_new(&set, n, arena));
   memset(in, 0, sizeof in);
   uint32_t near = prng_below(&seed, n);
   for (uint32_t i = 0; i < CHANGES; i++) {
     uint32_t at = prng_chance(&seed, 50) ? prng_below(&seed, n) : (near + prng_below(&seed, 70)) % n;
     in[at] = prng_chance(&seed, 40);
     if (in[at])
-      sn__marks_put(&set, at);
+      sn__number_set_put(&set, at);
     else
-      sn__marks_remove(&set, at);
+      sn__number_set_remove(&set, at);
     uint32_t from = i % 10 == 0 ? prng_below(&seed, n) : (near + prng_below(&seed, 70)) % n;
-    if (sn__marks_next(&set, from) != next_of(in, n, from))
-      fail_msg("seed %llu, %u numbers, from %u: %u", (unsigned long long)seed, n, from, sn__marks_next(&set, from));
+    if (sn__number_set_next(&set, from) != next_of(in, n, from))
+      fail_msg("seed %llu, %u numbers, from %u: %u", (unsigned long long)seed, n, from,
+               sn__number_set_next(&set, from));
   }
-  sn__marks_clear(&set);
-  assert_int_equal(sn__marks_next(&set, 0), SN_NONE);
+  sn__number_set_clear(&set);
+  assert_int_equal(sn__number_set_next(&set, 0), SN_NONE);
   sn_arena_free(arena);
 }
 

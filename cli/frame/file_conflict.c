@@ -1,5 +1,5 @@
 /* Files that must differ; see the header. Every pair is compared: there are fewer than a hundred. */
-#include "cli/frame/clash.h"
+#include "cli/frame/file_conflict.h"
 
 #include "base/path.h"
 #include "cli/frame/origins.h"
@@ -57,7 +57,7 @@ static bool continues(const sn_args *args) {
   return files->load && files->save && sn_path_same(files->load, files->save);
 }
 
-sn_status sn_clash_check(const sn_args *args, sn_err *err) {
+sn_status sn_file_conflict_check(const sn_args *args, sn_err *err) {
   char database[PATH_ROOM], sidecars[SIDECARS][PATH_ROOM + ENDING_ROOM];
   uses u = {.count = 0};
   sn_err reason = SN_ERR_INIT; /* told where the database is needed */
@@ -93,7 +93,7 @@ static sn_status fail_origin(const sn_run *run, const char *what, const char *ou
 }
 
 /* Older runs have no origins: a path of theirs is looked for from here. */
-sn_status sn_clash_check_run(const sn_args *args, const sn_run *run, sn_err *err) {
+sn_status sn_file_conflict_check_run(const sn_args *args, const sn_run *run, sn_err *err) {
   const char *output = written(args->output);
   for (uint32_t i = 0; output && i < run->n_origins; i++)
     if (sn_path_same(output, run->origins[i].path)) return fail_origin(run, run->origins[i].what, output, err);
@@ -109,7 +109,7 @@ static bool is_grid_file(const char *output, const sn_grid_file *file) {
          (sn_path_same(output, output) && sn_grid_digest(output, &digest, &unread) == SN_OK && digest == file->digest);
 }
 
-sn_status sn_clash_check_grid(const sn_args *args, const sn_grid *grid, sn_err *err) {
+sn_status sn_file_conflict_check_grid(const sn_args *args, const sn_grid *grid, sn_err *err) {
   const char *output = written(args->output);
   for (uint32_t i = 0; output && i < grid->n_files; i++)
     if (is_grid_file(output, &grid->files[i]))
@@ -118,10 +118,10 @@ sn_status sn_clash_check_grid(const sn_args *args, const sn_grid *grid, sn_err *
   return SN_OK;
 }
 
-sn_status sn_clash_check_sweep(const sn_args *args, const char *text, sn_err *err) {
+sn_status sn_file_conflict_check_sweep(const sn_args *args, const char *text, sn_err *err) {
   sn_err unread = SN_ERR_INIT;
   sn_grid *grid = written(args->output) ? sn_grid_parse("the grid", text, strlen(text), &unread) : NULL;
-  if (grid) sn_clash_check_grid(args, grid, err);
+  if (grid) sn_file_conflict_check_grid(args, grid, err);
   sn_grid_free(grid);
   return err->code;
 }

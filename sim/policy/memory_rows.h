@@ -5,8 +5,8 @@
  * A row says how long something takes, by units of memory, and holds only what is within a bound, which may rise: what
  * takes long cannot be part of an answer that takes little. What is there of a row stays, and only what it lacks is
  * filled in. */
-#ifndef SN_SIM_POLICY_WAYS_H
-#define SN_SIM_POLICY_WAYS_H
+#ifndef SN_SIM_POLICY_MEMORY_ROWS_H
+#define SN_SIM_POLICY_MEMORY_ROWS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,7 +21,7 @@ typedef struct sn_row {
 } sn_row;
 
 /* One way on from a stage. */
-typedef struct sn_way {
+typedef struct sn_row_choice {
   uint32_t next;         /* s + 1, or where what is dropped ends */
   uint32_t bytes, freed; /* units: kept from there on, and given back: what it ran from, where nobody reads it again */
   uint32_t least;        /* needed at least */
@@ -31,7 +31,7 @@ typedef struct sn_way {
   const sn_row *again;   /* what was dropped; `nothing`: it keeps */
   uint32_t level, queue; /* of the copies that there are then, and what is on its way meanwhile */
   bool sends, waits;     /* what it keeps; for a copy, which is all it does */
-} sn_way;
+} sn_row_choice;
 
 /* What all rows of a recurrence have in common. */
 typedef struct sn_rows {
@@ -54,14 +54,15 @@ static inline bool sn__row_is_empty(const sn_rows *rows, const sn_row *row) {
 }
 
 /* The units that what is behind has. */
-uint32_t sn__way_left(const sn_rows *rows, const sn_way *way, uint32_t m);
+uint32_t sn__choice_left(const sn_rows *rows, const sn_row_choice *way, uint32_t m);
 
 /* Fills in what the ways give within the bound, or what they need at least. */
-void sn__row_fill(const sn_rows *rows, sn_row *row, const sn_way *ways, uint32_t n_ways, int64_t bound_ns);
+void sn__row_fill(const sn_rows *rows, sn_row *row, const sn_row_choice *ways, uint32_t n_ways, int64_t bound_ns);
 /* The row is the lesser of two. */
 void sn__row_fill_lesser(const sn_rows *rows, sn_row *row, const sn_row *a, const sn_row *b);
 
 /* The first of the ways that gives row[m], which is within the bound. */
-const sn_way *sn__row_way(const sn_rows *rows, const sn_row *row, const sn_way *ways, uint32_t n_ways, uint32_t m);
+const sn_row_choice *sn__row_way(const sn_rows *rows, const sn_row *row, const sn_row_choice *ways, uint32_t n_ways,
+                                 uint32_t m);
 
 #endif

@@ -1,5 +1,5 @@
 /* A set of numbers; see the header. */
-#include "sim/corun/marks.h"
+#include "sim/corun/number_set.h"
 
 #include "models/net.h"
 
@@ -7,8 +7,8 @@
 
 enum { BITS = 64, SHIFT = 6 };
 
-bool sn__marks_new(sn__marks *set, uint32_t n, sn_arena *arena) {
-  *set = (sn__marks){0};
+bool sn__number_set_new(sn__number_set *set, uint32_t n, sn_arena *arena) {
+  *set = (sn__number_set){0};
   do {
     n = n / BITS + 1;
     uint32_t level = set->n_levels++;
@@ -16,20 +16,20 @@ bool sn__marks_new(sn__marks *set, uint32_t n, sn_arena *arena) {
     set->words[level] = sn_arena_alloc(arena, n, sizeof *set->words[level]);
     if (!set->words[level]) return false;
   } while (n > 1);
-  sn__marks_clear(set);
+  sn__number_set_clear(set);
   return true;
 }
 
-void sn__marks_clear(sn__marks *set) {
+void sn__number_set_clear(sn__number_set *set) {
   for (uint32_t l = 0; l < set->n_levels; l++) memset(set->words[l], 0, set->n_words[l] * sizeof *set->words[l]);
 }
 
-void sn__marks_put(sn__marks *set, uint32_t number) {
+void sn__number_set_put(sn__number_set *set, uint32_t number) {
   for (uint32_t l = 0; l < set->n_levels; l++, number >>= SHIFT)
     set->words[l][number >> SHIFT] |= UINT64_C(1) << number % BITS;
 }
 
-void sn__marks_remove(sn__marks *set, uint32_t number) {
+void sn__number_set_remove(sn__number_set *set, uint32_t number) {
   for (uint32_t l = 0; l < set->n_levels; l++, number >>= SHIFT) {
     uint64_t *word = &set->words[l][number >> SHIFT];
     *word &= ~(UINT64_C(1) << number % BITS);
@@ -49,7 +49,7 @@ static uint32_t lowest(uint64_t word) {
 }
 
 /* Up until there is one to the right, then down to the lowest below it. */
-uint32_t sn__marks_next(const sn__marks *set, uint32_t from) {
+uint32_t sn__number_set_next(const sn__number_set *set, uint32_t from) {
   for (uint32_t l = 0; l < set->n_levels && from >> SHIFT < set->n_words[l]; l++, from = (from >> SHIFT) + 1) {
     uint64_t right = set->words[l][from >> SHIFT] >> from % BITS;
     if (right == 0) continue;

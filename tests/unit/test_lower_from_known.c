@@ -1,6 +1,6 @@
-/* Tests of plans that are like a proved one (sim/plan/like.h): they are what lowering makes, and their addresses are
+/* Tests of plans that are like a proved one (sim/plan/lower_from_known.h): they are what lowering makes, and their addresses are
  * proved. */
-#include "sim/plan/like.h"
+#include "sim/plan/lower_from_known.h"
 
 #include "models/zoo.h"
 #include "sim/device/device.h"
@@ -60,8 +60,8 @@ static sn_plan *lower(const question *q, sn_workspace workspace, int gpu, uint64
 static sn_plan *lower_like(const question *q, const sn_plan *model, sn_workspace workspace, int gpu,
                            uint64_t pool_bytes, bool gives_up) {
   sn_err err = SN_ERR_INIT;
-  sn_plan *plan =
-      sn_like_lower(model, sn_strategy_has_cache(q->strategy), workspace, q->costs[gpu], pool_bytes, gives_up, &err);
+  sn_plan *plan = sn_lower_from_known(model, sn_strategy_has_cache(q->strategy), workspace, q->costs[gpu], pool_bytes,
+                                      gives_up, &err);
   assert_int_equal(err.code, SN_OK);
   return plan;
 }
@@ -187,7 +187,7 @@ static void try_to_break(const char *strategy) {
   open_question(&q, "alexnet", strategy);
   sn_plan *proved = lower(&q, SN_WORKSPACE_DYNAMIC, 0, plenty, false), *plan;
   plan = lower_like(&q, proved, SN_WORKSPACE_DYNAMIC, 1, plenty, false);
-  assert_true(plan && sn_like_is(plan, proved));
+  assert_true(plan && sn_lower_is_known(plan, proved));
   assert_int_equal(check_like(plan, proved), SN_OK);
   sn_instr *i = find(plan, SN_ALLOC, SN_POOL_BLOCK), b = *i;
   b.offset = plan->pool_bytes;
@@ -222,7 +222,7 @@ static void another_plan_is_proved_as_a_whole(void **unused) {
   sn_plan *plan = lower_like(&q, proved, SN_WORKSPACE_DYNAMIC, 1, plenty, false);
   sn_instr *wait = find(plan, SN_WAIT, 0), was = *wait;
   *wait = (sn_instr){.kind = SN_WAIT, .lane = wait->lane, .id = 0, .step = wait->step};
-  assert_false(sn_like_is(plan, proved));
+  assert_false(sn_lower_is_known(plan, proved));
   assert_int_equal(check_like(plan, proved), SN_BUG);
   *wait = was;
   assert_int_equal(check_like(plan, NULL), SN_OK);

@@ -1,5 +1,5 @@
 /* Alike; see the header. */
-#include "cli/frame/alike.h"
+#include "cli/frame/row_groups.h"
 
 #include "base/arena.h"
 #include "base/units.h"
@@ -45,7 +45,7 @@ static int by_kind(const void *a, const void *b) {
 }
 
 static int by_bytes(const void *a, const void *b) {
-  const sn_alike_group *x = a, *y = b;
+  const sn_row_groups_group *x = a, *y = b;
   if (x->bytes != y->bytes) return x->bytes < y->bytes ? 1 : -1;
   return (x->first > y->first) - (x->first < y->first);
 }
@@ -60,17 +60,17 @@ static item *list_items(sn_arena *arena, const sn_peak_row *rows, uint32_t n) {
   return items;
 }
 
-static bool add_group(sn_alike *alike, const item *items, uint32_t count) {
-  sn_alike_group *g = &alike->groups[alike->n_groups++];
+static bool add_group(sn_row_groups *alike, const item *items, uint32_t count) {
+  sn_row_groups_group *g = &alike->groups[alike->n_groups++];
   const sn_peak_row *first = items->row;
-  *g = (sn_alike_group){count, count * first->bytes, first->tensor, first->producer, first};
+  *g = (sn_row_groups_group){count, count * first->bytes, first->tensor, first->producer, first};
   if (count == 1) return true;
   g->tensor = sn_arena_print(alike->arena, "%" PRIu32 " x %s", count, items->tensor);
   g->producer = items->producer;
   return g->tensor != NULL;
 }
 
-static bool fill(sn_alike *alike, const sn_peak_row *rows, uint32_t n) {
+static bool fill(sn_row_groups *alike, const sn_peak_row *rows, uint32_t n) {
   const item *items = list_items(alike->arena, rows, n);
   alike->groups = items ? sn_arena_alloc(alike->arena, n, sizeof *alike->groups) : NULL;
   if (!alike->groups) return false;
@@ -82,9 +82,9 @@ static bool fill(sn_alike *alike, const sn_peak_row *rows, uint32_t n) {
   return true;
 }
 
-sn_alike *sn_alike_new(const sn_peak_row *rows, uint32_t n_rows, sn_err *err) {
+sn_row_groups *sn_row_groups_new(const sn_peak_row *rows, uint32_t n_rows, sn_err *err) {
   sn_arena *arena = sn_arena_new();
-  sn_alike *alike = arena ? sn_arena_alloc(arena, 1, sizeof *alike) : NULL;
+  sn_row_groups *alike = arena ? sn_arena_alloc(arena, 1, sizeof *alike) : NULL;
   if (alike) alike->arena = arena;
   if (alike && fill(alike, rows, n_rows)) return alike;
   sn_arena_free(arena);
@@ -92,11 +92,11 @@ sn_alike *sn_alike_new(const sn_peak_row *rows, uint32_t n_rows, sn_err *err) {
   return NULL;
 }
 
-void sn_alike_free(sn_alike *alike) {
+void sn_row_groups_free(sn_row_groups *alike) {
   if (alike) sn_arena_free(alike->arena);
 }
 
-void sn_alike_print_rest(const sn_alike *alike, uint32_t shown, FILE *out) {
+void sn_row_groups_print_rest(const sn_row_groups *alike, uint32_t shown, FILE *out) {
   char text[SN_UNIT_TEXT];
   uint64_t bytes = 0;
   uint32_t count = 0;

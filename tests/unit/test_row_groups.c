@@ -1,5 +1,5 @@
 /* Rows of tensors that are the same but for a number. */
-#include "cli/frame/alike.h"
+#include "cli/frame/row_groups.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -37,25 +37,25 @@ static void groups(void **state) {
                   {"conv1.y", "conv1 forward", 1, 150, 7}, /* no number between dots */
                   {"conv2.y", "conv2 forward", 1, 150, 8}};
   sn_err err = SN_ERR_INIT;
-  sn_alike *alike = sn_alike_new(rows, sizeof rows / sizeof rows[0], &err);
+  sn_row_groups *alike = sn_row_groups_new(rows, sizeof rows / sizeof rows[0], &err);
   assert_non_null(alike);
   assert_int_equal(alike->n_groups, sizeof expected / sizeof expected[0]);
   for (uint32_t i = 0; i < alike->n_groups; i++) {
-    const sn_alike_group *g = &alike->groups[i];
+    const sn_row_groups_group *g = &alike->groups[i];
     assert_string_equal(g->tensor, expected[i].tensor);
     assert_string_equal(g->producer, expected[i].producer);
     assert_int_equal(g->count, expected[i].count);
     assert_int_equal(g->bytes, expected[i].bytes);
     assert_int_equal(g->first->since_step, expected[i].since);
   }
-  sn_alike_free(alike);
+  sn_row_groups_free(alike);
 }
 
-static void print_rest(const sn_alike *alike, uint32_t shown, const char *expected) {
+static void print_rest(const sn_row_groups *alike, uint32_t shown, const char *expected) {
   char *text = NULL;
   size_t size = 0;
   FILE *out = open_memstream(&text, &size);
-  sn_alike_print_rest(alike, shown, out);
+  sn_row_groups_print_rest(alike, shown, out);
   assert_int_equal(fclose(out), 0);
   assert_string_equal(text, expected);
   free(text);
@@ -64,16 +64,16 @@ static void print_rest(const sn_alike *alike, uint32_t shown, const char *expect
 static void rest(void **state) {
   (void)state;
   sn_err err = SN_ERR_INIT;
-  sn_alike *alike = sn_alike_new(rows, sizeof rows / sizeof rows[0], &err);
+  sn_row_groups *alike = sn_row_groups_new(rows, sizeof rows / sizeof rows[0], &err);
   assert_non_null(alike);
   print_rest(alike, 0, "and 9 smaller ones, 1.61 KiB in all; --json lists them\n");
   print_rest(alike, 6, "and 2 smaller ones, 300 B in all; --json lists them\n");
   print_rest(alike, 8, "");
-  sn_alike_free(alike);
-  alike = sn_alike_new(NULL, 0, &err);
+  sn_row_groups_free(alike);
+  alike = sn_row_groups_new(NULL, 0, &err);
   assert_non_null(alike);
   assert_int_equal(alike->n_groups, 0);
-  sn_alike_free(alike);
+  sn_row_groups_free(alike);
 }
 
 int main(void) {

@@ -1,5 +1,5 @@
 /* Like; see the header. */
-#include "sim/plan/like.h"
+#include "sim/plan/lower_from_known.h"
 
 #include "base/checked.h"
 #include "sim/graph/route.h"
@@ -97,8 +97,8 @@ static void end(likeness *l, bool gives_up) {
   plan->given_up = gives_up && !plan->roomy && sn_place_is_hopeless(l->blocks, plan->reserved_peak, l->pool_bytes);
 }
 
-sn_plan *sn_like_lower(const sn_plan *model, bool cache, sn_workspace workspace, const sn_costs *costs,
-                       uint64_t pool_bytes, bool gives_up, sn_err *err) {
+sn_plan *sn_lower_from_known(const sn_plan *model, bool cache, sn_workspace workspace, const sn_costs *costs,
+                             uint64_t pool_bytes, bool gives_up, sn_err *err) {
   likeness l = {.plan = sn_plan_copy(model, err),
                 .cache = cache,
                 .workspace = workspace,
@@ -125,7 +125,7 @@ static bool is_instr_like(const sn_instr *a, const sn_instr *b) {
   return a->bytes == b->bytes && (a->kind == SN_ALLOC || a->kind == SN_RELEASE || a->offset == b->offset);
 }
 
-bool sn_like_is(const sn_plan *plan, const sn_plan *model) {
+bool sn_lower_is_known(const sn_plan *plan, const sn_plan *model) {
   if (plan->route != model->route || plan->n_instrs != model->n_instrs || plan->n_fences != model->n_fences ||
       plan->external_bytes != model->external_bytes)
     return false;

@@ -1,8 +1,8 @@
-/* Floor: one moment of a co-run schedule in the making: what runs on which cores, what is ready, what memory is taken.
+/* Moment: one moment of a co-run schedule in the making: what runs on which cores, what is ready, what memory is taken.
  * Policies look at it and say what starts now (sim/corun/rules.h); sim/corun/schedule.c lets time pass.
  */
-#ifndef SN_SIM_CORUN_FLOOR_H
-#define SN_SIM_CORUN_FLOOR_H
+#ifndef SN_SIM_CORUN_MOMENT_H
+#define SN_SIM_CORUN_MOMENT_H
 
 #include "sim/corun/budget.h"
 #include "sim/corun/problem.h"
@@ -21,7 +21,7 @@ typedef struct sn__seat {
   bool runs;
 } sn__seat;
 
-typedef struct sn__floor {
+typedef struct sn__moment {
   const sn__problem *problem;
   sn__budget *budget;
   sn_pace pace; /* lanes by their number here */
@@ -35,42 +35,42 @@ typedef struct sn__floor {
   sn_timetable *timetable;     /* being written */
   uint32_t n_events;
   struct sn_arena *arena;
-} sn__floor;
+} sn__moment;
 
 /* Problem and budget must outlive it. */
-sn__floor *sn__floor_new(const sn__problem *problem, sn__budget *budget, sn_err *err);
-void sn__floor_free(sn__floor *floor);
+sn__moment *sn__moment_new(const sn__problem *problem, sn__budget *budget, sn_err *err);
+void sn__moment_free(sn__moment *floor);
 
 /* Nothing has started; `orders` are kept, `timetable` is written, `budget_bytes` are kept. */
-void sn__floor_begin(sn__floor *floor, uint32_t orders, uint64_t budget_bytes, sn_timetable *timetable);
+void sn__moment_begin(sn__moment *floor, uint32_t orders, uint64_t budget_bytes, sn_timetable *timetable);
 
 /* Starts an operation that is ready and may start, on the lowest lane that is free. */
-void sn__floor_start(sn__floor *floor, uint32_t op, sn_team team);
+void sn__moment_start(sn__moment *floor, uint32_t op, sn_team team);
 
 /* Lets time pass to the next end, unless that is not before `cutoff_ns`, and ends that operation. False where there is
  * none. */
-bool sn__floor_end_next(sn__floor *floor, int64_t cutoff_ns);
+bool sn__moment_end_next(sn__moment *floor, int64_t cutoff_ns);
 
 /* ---- for policies ---- */
 
 /* The oldest of the operations that are ready, behind `op` (SN_NONE: of all), for which so many idle cores and so much
  * time may be enough; SN_NONE: there is none. Those that the budget is sure not to allow are left out. */
-uint32_t sn__floor_next_small(const sn__floor *floor, uint32_t op, uint32_t idle, int64_t left_ns);
+uint32_t sn__moment_next_small(const sn__moment *floor, uint32_t op, uint32_t idle, int64_t left_ns);
 
 /* The budget allows to start an operation that is ready. */
-bool sn__floor_allows(sn__floor *floor, uint32_t op);
+bool sn__moment_allows(sn__moment *floor, uint32_t op);
 
 /* The first that is ready and allowed, in one of the orders kept, and the one behind `op`; SN_NONE: there is none. */
-uint32_t sn__floor_first_allowed(sn__floor *floor, sn__order order);
-uint32_t sn__floor_next_allowed(sn__floor *floor, sn__order order, uint32_t op);
+uint32_t sn__moment_first_allowed(sn__moment *floor, sn__order order);
+uint32_t sn__moment_next_allowed(sn__moment *floor, sn__order order, uint32_t op);
 
 /* Idle cores that a team can have: the most that lie side by side, from the first of a tile on. */
-uint32_t sn__floor_idle(const sn__floor *floor);
+uint32_t sn__moment_idle(const sn__moment *floor);
 
 /* The first so many idle cores side by side, from the first of a tile on; there must be as many. */
-sn_team sn__floor_place(const sn__floor *floor, uint32_t count);
+sn_team sn__moment_place(const sn__moment *floor, uint32_t count);
 
 /* How long the last to end of those that run is predicted to run yet; 0 where nothing runs or that time is over. */
-int64_t sn__floor_left_ns(const sn__floor *floor);
+int64_t sn__moment_left_ns(const sn__moment *floor);
 
 #endif

@@ -1,27 +1,27 @@
-/* Ways: PyTorch's training loop as it was asked about, with something changed: how it is planned and played, and how it
+/* Changed loop: PyTorch's training loop as it was asked about, with something changed: how it is planned and played, and how it
  * is told (internal to sim/ask/answer_changes.c).
  *
- *   sn__way way = sn__way_as_asked(&ways);
+ *   sn__loop way = sn__loop_as_asked(&ways);
  *   way.strategy.recompute = SN_RECOMPUTE_UNITS, way.parts = 2;
- *   sn__way_play(&ways, &way, &result);
- *   sn__way_tell(&ways, &way, &result, &change);       "checkpoint all 12 blocks, 2 batches of 256, gradients added"
+ *   sn__loop_play(&ways, &way, &result);
+ *   sn__loop_tell(&ways, &way, &result, &change);       "checkpoint all 12 blocks, 2 batches of 256, gradients added"
  */
-#ifndef SN_SIM_ASK_WAYS_H
-#define SN_SIM_ASK_WAYS_H
+#ifndef SN_SIM_ASK_CHANGED_LOOP_H
+#define SN_SIM_ASK_CHANGED_LOOP_H
 
 #include "sim/ask/answer.h"
 #include "sim/ask/simulate.h"
 
-typedef struct sn__way {
+typedef struct sn__loop {
   sn_strategy strategy;
   sn_iteration iteration; /* of the whole batch */
   uint32_t batch;         /* the one asked for, or another, */
   uint32_t parts;         /* in so many, which divide it */
   uint32_t rank;          /* of adapters that are put in (models/lora.h); 0: none but the network's own */
   bool nf4;               /* the weights behind adapters have 4 bits, which they had not */
-} sn__way;
+} sn__loop;
 
-typedef struct sn__ways {
+typedef struct sn__loop_changes {
   const sn_asked *asked;
   sn_strategy stands;   /* the strategy as it was asked about */
   sn_planner *planner;  /* of the question as it stands */
@@ -29,18 +29,19 @@ typedef struct sn__ways {
   uint32_t block_units; /* that make a block of the user's model, which checkpoints wrap as a whole */
   sn_arena *arena;      /* of the answer */
   sn_err *err;
-} sn__ways;
+} sn__loop_changes;
 
-sn__way sn__way_as_asked(const sn__ways *ways);
+sn__loop sn__loop_as_asked(const sn__loop_changes *ways);
 
 /* Plans, checks and plays. */
-sn_status sn__way_play(const sn__ways *ways, const sn__way *way, sn_result *result);
+sn_status sn__loop_play(const sn__loop_changes *ways, const sn__loop *way, sn_result *result);
 
 /* What it is called, its result, the options and the lines of Python that make it. */
-sn_status sn__way_tell(const sn__ways *ways, const sn__way *way, const sn_result *result, sn_answer_change *change);
+sn_status sn__loop_tell(const sn__loop_changes *ways, const sn__loop *way, const sn_result *result,
+                        sn_answer_change *change);
 
 /* As the loop stands, of any runtime. */
-sn_status sn__way_tell_none(sn_strategy strategy, sn_iteration iteration, uint32_t batch, const sn_result *result,
-                            sn_arena *arena, sn_answer_change *change, sn_err *err);
+sn_status sn__loop_tell_none(sn_strategy strategy, sn_iteration iteration, uint32_t batch, const sn_result *result,
+                             sn_arena *arena, sn_answer_change *change, sn_err *err);
 
 #endif

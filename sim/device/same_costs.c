@@ -1,5 +1,5 @@
 /* Twins; see the header. */
-#include "sim/device/twins.h"
+#include "sim/device/same_costs.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -33,7 +33,7 @@ static bool are_twins(const sn_net *net, const sn_layer *a, const sn_layer *b) {
          is_same_shape(a->out, b->out) && have_same_inputs(net, a, b) && is_same_attr(a->attr, b->attr);
 }
 
-uint32_t sn__twins_find(sn__twins *twins, const sn_net *net, uint32_t layer) {
+uint32_t sn__same_costs_find(sn__same_costs *twins, const sn_net *net, uint32_t layer) {
   const sn_layer *l = &net->layers[layer];
   uint32_t *latest = &twins->latest[class_of(l, sn_layer_input_shape(net, l, 0))];
   uint32_t twin = *latest > 0 && are_twins(net, l, &net->layers[*latest]) ? *latest : 0;

@@ -1,5 +1,5 @@
 /* Ways; see the header. */
-#include "sim/ask/ways.h"
+#include "sim/ask/changed_loop.h"
 
 #include "models/lora.h"
 #include "models/zoo.h"
@@ -14,37 +14,37 @@
 
 enum { TEXT = 240 };
 
-sn__way sn__way_as_asked(const sn__ways *ways) {
-  return (sn__way){.strategy = ways->stands,
-                   .iteration = ways->asked->options->iteration,
-                   .batch = ways->asked->net->batch,
-                   .parts = 1};
+sn__loop sn__loop_as_asked(const sn__loop_changes *ways) {
+  return (sn__loop){.strategy = ways->stands,
+                    .iteration = ways->asked->options->iteration,
+                    .batch = ways->asked->net->batch,
+                    .parts = 1};
 }
 
 /* With the accumulation of its parts. */
-static sn_iteration iteration_of(const sn__way *w) {
+static sn_iteration iteration_of(const sn__loop *w) {
   sn_iteration iteration = w->iteration;
   if (w->parts > 1) iteration.accumulate = w->parts * sn_iteration_batches(iteration);
   return iteration;
 }
 
-static bool has_precision(const sn__ways *s, const sn__way *w) {
+static bool has_precision(const sn__loop_changes *s, const sn__loop *w) {
   return w->iteration.precision != s->asked->options->iteration.precision;
 }
 
-static bool has_optimizer(const sn__ways *s, const sn__way *w) {
+static bool has_optimizer(const sn__loop_changes *s, const sn__loop *w) {
   return w->iteration.optimizer != s->asked->options->iteration.optimizer;
 }
 
-static bool has_blocks(const sn__ways *s, const sn__way *w) {
+static bool has_blocks(const sn__loop_changes *s, const sn__loop *w) {
   return w->strategy.recompute != s->stands.recompute;
 }
 
-static bool has_offload(const sn__ways *s, const sn__way *w) {
+static bool has_offload(const sn__loop_changes *s, const sn__loop *w) {
   return w->strategy.offload != s->stands.offload;
 }
 
-static sn_answer_change_kind kind_of(const sn__ways *s, const sn__way *w) {
+static sn_answer_change_kind kind_of(const sn__loop_changes *s, const sn__loop *w) {
   if (w->rank > 0) return SN_CHANGE_LORA;
   if (has_offload(s, w)) return SN_CHANGE_OFFLOAD;
   if (has_blocks(s, w)) return w->strategy.units > 0 ? SN_CHANGE_CHECKPOINT_SOME : SN_CHANGE_CHECKPOINT;
@@ -55,12 +55,12 @@ static sn_answer_change_kind kind_of(const sn__ways *s, const sn__way *w) {
 
 /* ---- planned and played ---- */
 
-static bool is_other_net(const sn__way *w) {
+static bool is_other_net(const sn__loop *w) {
   return w->rank > 0 || w->nf4;
 }
 
 /* The network with the way's adapters, or with 4-bit weights behind its own; `text` has SN_NET_SPEC bytes. */
-static const char *spec_of(const sn__ways *s, const sn__way *w, char *text) {
+static const char *spec_of(const sn__loop_changes *s, const sn__loop *w, char *text) {
   char lora[SN_LORA_TEXT + 8], narrow[SN_LORA_TEXT + 16];
   if (!is_other_net(w)) return s->asked->spec;
   const char *own = sn_net_lora(s->asked->spec);
@@ -76,7 +76,7 @@ static const char *spec_of(const sn__ways *s, const sn__way *w, char *text) {
 }
 
 /* The caller's to free where it is not the one asked about; NULL: error. */
-static const sn_net *net_of(const sn__ways *s, const sn__way *w, uint32_t batch) {
+static const sn_net *net_of(const sn__loop_changes *s, const sn__loop *w, uint32_t batch) {
   char text[SN_NET_SPEC];
   const sn_asked *a = s->asked;
   const char *spec = spec_of(s, w, text);
@@ -86,11 +86,11 @@ static const sn_net *net_of(const sn__ways *s, const sn__way *w, uint32_t batch)
   return again ? sn_net_load(spec, batch, a->image, s->err) : sn_net_rebatch(a->net, batch, s->err);
 }
 
-static void free_net(const sn__ways *s, const sn_net *net) {
+static void free_net(const sn__loop_changes *s, const sn_net *net) {
   if (net != s->asked->net) sn_net_free((sn_net *)net);
 }
 
-sn_status sn__way_play(const sn__ways *s, const sn__way *w, sn_result *result) {
+sn_status sn__loop_play(const sn__loop_changes *s, const sn__loop *w, sn_result *result) {
   const uint64_t memory = s->asked->device->memory_bytes;
   const uint32_t batch = w->batch / w->parts;
   bool same = !is_other_net(w) && batch == s->asked->net->batch && !has_precision(s, w) && !has_optimizer(s, w);
@@ -120,7 +120,7 @@ __attribute__((format(printf, 3, 4))) static void put(text *t, const char *betwe
   va_end(args);
 }
 
-static void put_blocks(const sn__ways *s, const sn__way *w, text *t) {
+static void put_blocks(const sn__loop_changes *s, const sn__loop *w, text *t) {
   const uint32_t some = w->strategy.units / s->block_units, all = s->blocks / s->block_units;
   if (some > 0)
     put(t, " + ", "checkpoint %" PRIu32 " of %" PRIu32 " blocks", some, all);
@@ -128,7 +128,7 @@ static void put_blocks(const sn__ways *s, const sn__way *w, text *t) {
     put(t, " + ", "checkpoint all %" PRIu32 " blocks", all);
 }
 
-static const char *what_of(const sn__ways *s, const sn__way *w) {
+static const char *what_of(const sn__loop_changes *s, const sn__loop *w) {
   static const char *const precisions[SN_PRECISION_COUNT] = {
       [SN_AMP_BF16] = "autocast to bf16", [SN_AMP_FP16] = "autocast to fp16", [SN_BF16] = "all in bf16"};
   text t = {.used = 0};
@@ -148,7 +148,7 @@ static const char *what_of(const sn__ways *s, const sn__way *w) {
 }
 
 /* What of it the command line lacks: " --strategy pytorch+recompute=units --batch 64 --accumulate 2". */
-static const char *options_of(const sn__ways *s, const sn__way *w) {
+static const char *options_of(const sn__loop_changes *s, const sn__loop *w) {
   const sn_iteration iteration = iteration_of(w);
   char name[SN_STRATEGY_TEXT];
   text t = {.used = 0};
@@ -162,7 +162,7 @@ static const char *options_of(const sn__ways *s, const sn__way *w) {
   return sn_arena_text(s->arena, t.all);
 }
 
-static sn_status add_calls(const sn__ways *s, const sn__way *w, sn_answer_change *c) {
+static sn_status add_calls(const sn__loop_changes *s, const sn__loop *w, sn_answer_change *c) {
   sn_options options = *s->asked->options;
   sn_asked asked = *s->asked;
   options.iteration = iteration_of(w);
@@ -187,8 +187,8 @@ static sn_status add_calls(const sn__ways *s, const sn__way *w, sn_answer_change
   return s->err->code;
 }
 
-sn_status sn__way_tell_none(sn_strategy strategy, sn_iteration iteration, uint32_t batch, const sn_result *r,
-                            sn_arena *arena, sn_answer_change *change, sn_err *err) {
+sn_status sn__loop_tell_none(sn_strategy strategy, sn_iteration iteration, uint32_t batch, const sn_result *r,
+                             sn_arena *arena, sn_answer_change *change, sn_err *err) {
   char name[SN_STRATEGY_TEXT];
   *change = (sn_answer_change){.kind = SN_CHANGE_NONE,
                                .what = "as it stands",
@@ -205,8 +205,8 @@ sn_status sn__way_tell_none(sn_strategy strategy, sn_iteration iteration, uint32
   return change->strategy && change->optimizer ? SN_OK : sn_fail_memory(err);
 }
 
-sn_status sn__way_tell(const sn__ways *s, const sn__way *w, const sn_result *r, sn_answer_change *change) {
-  if (sn__way_tell_none(w->strategy, iteration_of(w), w->batch / w->parts, r, s->arena, change, s->err) != SN_OK)
+sn_status sn__loop_tell(const sn__loop_changes *s, const sn__loop *w, const sn_result *r, sn_answer_change *change) {
+  if (sn__loop_tell_none(w->strategy, iteration_of(w), w->batch / w->parts, r, s->arena, change, s->err) != SN_OK)
     return s->err->code;
   change->kind = kind_of(s, w);
   change->what = what_of(s, w);
