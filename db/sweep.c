@@ -116,7 +116,7 @@ static sn_status check_ours(sn_store *store, int64_t id, uint32_t session, sn_er
   if (run_one(store, read_sessions, id, NULL, &newest, err) != SN_OK || newest == session) return err->code;
   if (newest == 0) return sn_fail(err, SN_BAD_FILE, "%.300s: sweep %lld has been deleted", store->path, (long long)id);
   return sn_fail(err, SN_BAD_FILE,
-                 "%.300s: another program has gone on with sweep %lld; this one stops, what it had stored is kept",
+                 "%.300s: another program has continued sweep %lld; this one stops, what it had stored is kept",
                  store->path, (long long)id);
 }
 

@@ -194,8 +194,9 @@ static sn_status write_title(const void *content, FILE *out, sn_err *err) {
 sn_status sn_page_write_sweep(const sn_sweep *sweep, FILE *out, sn_err *err) {
   const sn__page page = {"sweep.html", write_title, write_data, sweep};
   if (sweep->n_rows == 0)
-    return sn_fail(err, SN_BAD_INPUT, "sweep %" PRId64 " has no computed point yet; snsim sweep %" PRId64 " goes on",
-                   sweep->head.id, sweep->head.id);
+    return sn_fail(err, SN_BAD_INPUT,
+                   "sweep %" PRId64 " has no computed point yet; snsim sweep %" PRId64 " computes them", sweep->head.id,
+                   sweep->head.id);
   if (sweep->n_rows > SN_PAGE_MOST_POINTS)
     return sn_fail(err, SN_BAD_INPUT,
                    "a page of sweep %" PRId64 " would have %" PRIu32

@@ -273,7 +273,8 @@ static sn_status take_rows(choice *c, sn_err *err) {
   for (uint32_t i = 0; i < c->sweep->n_rows; i++)
     if (!c->sweep->rows[i].failure[0]) c->rows[c->n_rows++] = &c->sweep->rows[i];
   if (c->n_rows > 0) return SN_OK;
-  return sn_fail(err, SN_BAD_INPUT, "sweep %" PRId64 " has no computed point yet; snsim sweep %" PRId64 " goes on",
+  return sn_fail(err, SN_BAD_INPUT,
+                 "sweep %" PRId64 " has no computed point yet; snsim sweep %" PRId64 " computes them",
                  c->sweep->head.id, c->sweep->head.id);
 }
 

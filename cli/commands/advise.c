@@ -359,7 +359,7 @@ sn_status sn_cli_advise(const sn_args *args, sn_err *err) {
       (args->runtime == SN_RUNTIME_PYTORCH || args->n_strategies > 0 || args->options.iteration.inference))
     return sn_fail(err, SN_BAD_USAGE,
                    "--front compares rules of training that it chooses; --for, --strategy and --inference "
-                   "do not go with it");
+                   "cannot be combined with it");
   if (args->front && framework)
     return sn_fail(
         err, SN_BAD_USAGE,

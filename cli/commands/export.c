@@ -171,7 +171,7 @@ static sn_status write(const sn_args *args, const exporter *e, sn_store *store, 
 
 static sn_status check_played(const sn_args *args, const exporter *e, sn_err *err) {
   if (e->is_played || (args->n_strategies == 0 && !args->net && !args->profile)) return SN_OK;
-  return sn_fail(err, SN_BAD_USAGE, "--strategy, --net and --gpu go with --table ops, which simulates the run again");
+  return sn_fail(err, SN_BAD_USAGE, "--strategy, --net and --gpu need --table ops, which simulates the run again");
 }
 
 static sn_status fail_sweep(const sn_args *args, sn_err *err) {

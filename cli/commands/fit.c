@@ -5,7 +5,7 @@
 
 /* What a question finds itself cannot be given. */
 static sn_status refuse(bool given, const char *option, const char *question, const char *why, sn_err *err) {
-  return given ? sn_fail(err, SN_BAD_USAGE, "%s does not go with %s: %s", option, question, why) : SN_OK;
+  return given ? sn_fail(err, SN_BAD_USAGE, "%s cannot be combined with %s: %s", option, question, why) : SN_OK;
 }
 
 static sn_status check_max(const sn_args *args, sn_err *err) {

@@ -101,7 +101,7 @@ static sn_status report_sweep(const sn_args *args, sn_err *err) {
   int64_t id;
   if (args->n_strategies || args->net || args->profile)
     return sn_fail(err, SN_BAD_USAGE,
-                   "--strategy, --net and --gpu go with a run; the page of a sweep has all its points, and filters");
+                   "--strategy, --net and --gpu need a run; the page of a sweep has all its points, and filters");
   if (sn_args_sweep(args, &id, err) != SN_OK || sn_args_database(args, path, sizeof path, err) != SN_OK)
     return err->code;
   sn_store *store = sn_store_open_read(path, err);

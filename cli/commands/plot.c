@@ -244,7 +244,7 @@ static sn_status plot_runs(plot *p, sn_err *err) {
 sn_status sn_cli_plot(const sn_args *args, sn_err *err) {
   if (args->kind == SN_PLOT_DTR) return sn_cli_plot_dtr(args, err);
   if (args->heuristics.count > 0 || args->budgets.count > 0)
-    return sn_fail(err, SN_BAD_USAGE, "--heuristic and --budget go with --kind dtr, which draws DTR's logs");
+    return sn_fail(err, SN_BAD_USAGE, "--heuristic and --budget need --kind dtr, which draws DTR's logs");
   char texts[SN_ARGS_STRATEGIES][SN_STRATEGY_TEXT];
   const char *names[SN_ARGS_STRATEGIES];
   for (uint32_t i = 0; i < args->n_strategies; i++) names[i] = sn_strategy_name(args->strategies[i], texts[i]);

@@ -70,7 +70,7 @@ static sn_status check_details(const sn_args *args, const sn_run *run, sn_err *e
       return sn_fail(err, SN_BAD_INPUT, "run %" PRId64 " was stored without its steps; simulate it again with --steps",
                      run->id);
     if (args->explain && sn_measured(run))
-      return sn_fail(err, SN_BAD_USAGE, "run %" PRId64 " was measured; --explain goes with simulated runs", run->id);
+      return sn_fail(err, SN_BAD_USAGE, "run %" PRId64 " was measured; --explain needs a simulated run", run->id);
     if (args->explain && !run->results[i].peak)
       return sn_fail(err, SN_BAD_INPUT,
                      "run %" PRId64 " was stored without the tensors of its peaks; simulate it again with --explain",
@@ -205,10 +205,10 @@ sn_status sn_cli_show(const sn_args *args, sn_err *err) {
   if (check_usage(args, err) != SN_OK) return err->code;
   bool sweeps = sn_sweep_is_shown(args);
   if ((!args->operand || sweeps) && (args->steps || args->explain))
-    return sn_fail(err, SN_BAD_USAGE, "--steps and --explain go with one run: snsim show RUN --%s",
+    return sn_fail(err, SN_BAD_USAGE, "--steps and --explain need one run: snsim show RUN --%s",
                    args->steps ? "steps" : "explain");
   if (args->csv && !sn_args_is_sweep(args))
-    return sn_fail(err, SN_BAD_USAGE, "--csv goes with one sweep: snsim show sweep:3 --csv");
+    return sn_fail(err, SN_BAD_USAGE, "--csv needs one sweep: snsim show sweep:3 --csv");
   if (sn_args_database(args, path, sizeof path, err) != SN_OK) return err->code;
   if (args->remove) return delete_any(args, path, err);
   sn_store *store = sn_store_open_read(path, err);

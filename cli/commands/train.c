@@ -203,7 +203,7 @@ static sn_status check_file(const char *option, const char *path, sn_err *err) {
 static sn_status check_files(const sn_args *args, sn_err *err) {
   if (args->files.load && args->init_given)
     return sn_fail(err, SN_BAD_USAGE,
-                   "--init does not go with --load-weights, which says what weights are; leave one out");
+                   "--init cannot be combined with --load-weights, which says what weights are; leave one out");
   if (check_file("--load-weights", args->files.load, err) == SN_OK &&
       check_file("--save-weights", args->files.save, err) == SN_OK)
     check_file("--save-gradients", args->files.gradients, err);
@@ -265,7 +265,7 @@ static sn_status check_complete(const sn_args *args, const sn_session_options *o
                    args->warmup, args->iterations);
   const sn_session_options defaults = SN_SESSION_OPTIONS_INIT;
   if (optimizer != SN_OPTIMIZER_MOMENTUM && args->hyper.momentum != defaults.machine.hyper.momentum)
-    return sn_fail(err, SN_BAD_USAGE, "--momentum does not go with %s %s, which has none; leave one out",
+    return sn_fail(err, SN_BAD_USAGE, "--momentum cannot be combined with %s %s, which has none; leave one out",
                    args->operand ? "the plan's" : "--optimizer", sn_optimizer_name(optimizer));
   if (args->options.iteration.precision != SN_FP32)
     return sn_fail(

@@ -208,9 +208,10 @@ static sn_status check_plan(const parser *p, sn_err *err) {
     for (size_t s = 0; p->given[i] && s < sizeof said / sizeof *said; s++)
       if (strcmp(p->options[i].name, said[s]) == 0)
         return sn_fail(err, SN_BAD_USAGE,
-                       "--%s does not go with a plan from a file, which says that itself; leave it out", said[s]);
+                       "--%s cannot be combined with a plan from a file, which says that itself; leave it out",
+                       said[s]);
   if (args->name)
-    return sn_fail(err, SN_BAD_USAGE, "--name does not go with a plan from a file: what it gave is not stored");
+    return sn_fail(err, SN_BAD_USAGE, "--name cannot be combined with a plan from a file: what it gave is not stored");
   return SN_OK;
 }
 
@@ -219,8 +220,8 @@ static sn_status check_options(const parser *p, sn_err *err) {
   char suggestion[120];
   for (uint32_t i = 0; i < p->n_options; i++)
     if (p->given[i] && !takes(p, p->options[i].name))
-      return sn_fail(err, SN_BAD_USAGE, "--%s does not go with %s%s; snsim help %s lists what does", p->options[i].name,
-                     args->command->name,
+      return sn_fail(err, SN_BAD_USAGE, "--%s cannot be combined with %s%s; snsim help %s lists what can",
+                     p->options[i].name, args->command->name,
                      sn_synonym_option(p->options[i].name, args->command, suggestion, sizeof suggestion),
                      args->command->name);
   if (check_budget(p->args, err) != SN_OK || check_name(args, err) != SN_OK) return err->code;
@@ -235,7 +236,7 @@ static sn_status take_quantize(sn_args *args, sn_err *err) {
   if (own && (args->lora || sn_lora_parse(own, &named, err) != SN_OK || named.nf4)) return err->code;
   if (!args->lora && !own)
     return sn_fail(err, SN_BAD_USAGE,
-                   "--quantize nf4 goes with --lora, as weights of 4 bits are not trained: add --lora 8");
+                   "--quantize nf4 needs --lora, as weights of 4 bits are not trained: add --lora 8");
   args->lora = sn_lora_with_nf4(args->lora ? args->lora : own, args->lora_text, sizeof args->lora_text);
   if (!own) return SN_OK;
   snprintf(args->plain_text, sizeof args->plain_text, "%.*s",

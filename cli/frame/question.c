@@ -30,9 +30,10 @@ static sn_status check_complete(const sn_args *args, sn_err *err) {
     return sn_fail(err, SN_BAD_USAGE, "--plan needs exactly one --strategy: a plan is of one strategy");
   bool to_file = args->output && strcmp(args->output, "-") != 0;
   if (args->plan && strcmp(args->plan, "-") == 0 && (args->json || args->steps || args->explain || to_file))
-    return sn_fail(err, SN_BAD_USAGE,
-                   "--plan - writes the plan in place of the table and does not go with --json, --steps, --explain and "
-                   "--output; --plan FILE does");
+    return sn_fail(
+        err, SN_BAD_USAGE,
+        "--plan - writes the plan in place of the table and cannot be combined with --json, --steps, --explain and "
+        "--output; --plan FILE can");
   return SN_OK;
 }
 
@@ -145,11 +146,12 @@ sn_status sn_question_check_freeze(const sn_args *args, sn_err *err) {
   const sn_iteration asked = {.freeze = lora ? "*" : args->freeze};
   char name[SN_STRATEGY_TEXT];
   if (*args->freeze && args->options.iteration.inference)
-    return sn_fail(err, SN_BAD_USAGE, "--freeze does not go with --inference, which trains nothing; leave one out");
+    return sn_fail(err, SN_BAD_USAGE,
+                   "--freeze cannot be combined with --inference, which trains nothing; leave one out");
   for (uint32_t i = 0; i < args->n_strategies; i++) {
     const char *why = sn_strategy_refuses(args->strategies[i], asked);
     if (why)
-      return sn_fail(err, SN_BAD_USAGE, "--strategy %s does not go with --%s: %s; try --strategy pytorch",
+      return sn_fail(err, SN_BAD_USAGE, "--strategy %s cannot be combined with --%s: %s; try --strategy pytorch",
                      sn_strategy_name(args->strategies[i], name), lora ? "lora" : "freeze", why);
   }
   return SN_OK;
@@ -161,9 +163,9 @@ static sn_status check_precision(const sn_args *args, sn_err *err) {
   for (uint32_t i = 0; i < args->n_strategies; i++) {
     const char *why = sn_strategy_refuses(args->strategies[i], asked);
     if (why)
-      return sn_fail(err, SN_BAD_USAGE, "--strategy %s does not go with --precision %s: %s; try --strategy pytorch",
-                     sn_strategy_name(args->strategies[i], name), sn_precision_name(args->options.iteration.precision),
-                     why);
+      return sn_fail(
+          err, SN_BAD_USAGE, "--strategy %s cannot be combined with --precision %s: %s; try --strategy pytorch",
+          sn_strategy_name(args->strategies[i], name), sn_precision_name(args->options.iteration.precision), why);
   }
   return SN_OK;
 }
@@ -176,13 +178,13 @@ static sn_status check_iteration(const sn_args *args, sn_err *err) {
   char name[SN_STRATEGY_TEXT];
   if (args->options.iteration.inference && args->options.iteration.accumulate > 1)
     return sn_fail(err, SN_BAD_USAGE,
-                   "--accumulate does not go with --inference, which updates nothing; leave one out");
+                   "--accumulate cannot be combined with --inference, which updates nothing; leave one out");
   if (check_precision(args, err) != SN_OK || sn_question_check_freeze(args, err) != SN_OK) return err->code;
   for (uint32_t i = 0; i < args->n_strategies; i++) {
     const char *why = sn_strategy_refuses(args->strategies[i], asked);
     if (why)
       return sn_fail(err, SN_BAD_USAGE,
-                     "--strategy %s does not go with %s: %s; try baseline, liveness, pytorch or explicit",
+                     "--strategy %s cannot be combined with %s: %s; try baseline, liveness, pytorch or explicit",
                      sn_strategy_name(args->strategies[i], name), option, why);
   }
   return SN_OK;

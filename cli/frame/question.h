@@ -42,7 +42,7 @@ bool sn_question_asks_pytorch(const sn_question *question);
 
 /* What is asked is trained as only PyTorch's strategies have it: autocast, frozen layers, adapters. */
 bool sn_question_is_of_pytorch(const sn_args *args);
-/* SN_BAD_USAGE where --freeze or adapters do not go with --inference or with a strategy that is named. */
+/* SN_BAD_USAGE where --freeze or adapters cannot be combined with --inference or with a strategy that is named. */
 sn_status sn_question_check_freeze(const sn_args *args, sn_err *err);
 
 /* Adds a strategy that nobody has named, if it can be asked for what the iteration is for. */

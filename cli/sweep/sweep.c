@@ -33,7 +33,8 @@ static bool has_axes(const sn_args *args) {
 static sn_status check_usage(const sn_args *args, sn_err *err) {
   if (args->json && args->csv) return sn_fail(err, SN_BAD_USAGE, "--json and --csv exclude each other");
   if (args->grid && has_axes(args))
-    return sn_fail(err, SN_BAD_USAGE, "--grid FILE says all about the points: it does not go with --nets and the like");
+    return sn_fail(err, SN_BAD_USAGE,
+                   "--grid FILE says all about the points: it cannot be combined with --nets and the like");
   bool sequences = args->sequence > 0 || args->sequences.count > 0;
   if (sequences && (args->axes[SN_AXIS_IMAGES].count > 0 || args->image != args->sequence))
     return sn_fail(err, SN_BAD_USAGE, "--sequences and --images: networks read one or the other; keep one");
@@ -58,7 +59,8 @@ static sn_status check_usage(const sn_args *args, sn_err *err) {
   if (args->grid || has_axes(args))
     return sn_fail(err, SN_BAD_USAGE, "the number of a sweep says all about its points: give that or a grid");
   if (args->fresh || args->no_db)
-    return sn_fail(err, SN_BAD_USAGE, "a stored sweep is gone on with: --%s does not go with its number",
+    return sn_fail(err, SN_BAD_USAGE,
+                   "--%s cannot be combined with a sweep number; a stored sweep resumes with its own settings",
                    args->fresh ? "new" : "no-db");
   return SN_OK;
 }
@@ -245,7 +247,7 @@ static void end_by(const sn_args *args, const sn_sweep_job *job, int number) {
   if (args->no_db)
     sn_out_say("interrupted; with --no-db nothing is kept");
   else
-    sn_out_say("interrupted; what is finished is stored, snsim sweep %" PRId64 "%s goes on", job->id,
+    sn_out_say("interrupted; what is finished is stored, snsim sweep %" PRId64 "%s continues it", job->id,
                sn_args_db_option(args, db));
   raise(number);
 }

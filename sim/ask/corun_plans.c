@@ -88,7 +88,7 @@ sn_plan *sn_corun_plans_make(sn_corun_plans *p, const sn_corun_question *q, cons
   enum { TRIES = 8 };
   if (sn_iteration_batches(q->options->iteration) > 1) {
     sn_fail(err, SN_BAD_USAGE,
-            "corun does not go with --accumulate: operations of several batches are not run side by side; "
+            "corun cannot be combined with --accumulate: operations of several batches are not run side by side; "
             "leave one out");
     return NULL;
   }

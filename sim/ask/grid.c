@@ -405,13 +405,14 @@ static sn_status check_iteration(const sn_grid *grid, sn_err *err) {
   if (grid->inference &&
       (grid->n[SN_AXIS_ACCUMULATES] > 1 || strcmp(grid->conditions[SN_AXIS_ACCUMULATES][0], "1") != 0 ||
        grid->n[SN_AXIS_OPTIMIZERS] > 1))
-    return sn_fail(err, SN_BAD_USAGE, "inference updates nothing: optimizers and accumulates do not go with it");
+    return sn_fail(err, SN_BAD_USAGE,
+                   "inference updates nothing: optimizers and accumulates cannot be combined with it");
   if (grid->inference && *grid->freeze)
-    return sn_fail(err, SN_BAD_USAGE, "freeze does not go with inference, which trains nothing; leave one out");
+    return sn_fail(err, SN_BAD_USAGE, "freeze cannot be combined with inference, which trains nothing; leave one out");
   for (uint32_t i = 0; i < grid->n[SN_AXIS_STRATEGIES]; i++) {
     const char *why = refuses(grid, grid->strategies[i]);
     if (why)
-      return sn_fail(err, SN_BAD_USAGE, "strategies: %s does not go with %s: %s",
+      return sn_fail(err, SN_BAD_USAGE, "strategies: %s cannot be combined with %s: %s",
                      sn_strategy_name(grid->strategies[i], name), grid->inference ? "inference" : "freeze", why);
   }
   return SN_OK;
@@ -436,7 +437,7 @@ static sn_status check_precision(const sn_grid *grid, sn_precision precision, sn
   for (uint32_t i = 0; i < grid->n[SN_AXIS_STRATEGIES] && (i == 0 || why); i++)
     why = sn_strategy_refuses(grid->strategies[i], (sn_iteration){.precision = precision});
   if (why)
-    return sn_fail(err, SN_BAD_USAGE, "precisions: no strategy goes with %s: %s; try pytorch",
+    return sn_fail(err, SN_BAD_USAGE, "precisions: no strategy can be combined with %s: %s; try pytorch",
                    sn_precision_name(precision), why);
   for (uint32_t i = 0; i < grid->n[SN_AXIS_GPUS]; i++, none = (sn_err)SN_ERR_INIT)
     if (sn_grid_check_precision(&grid->devices[i], precision, i ? &none : &lacking) == SN_OK) return SN_OK;

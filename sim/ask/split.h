@@ -33,7 +33,7 @@ typedef struct sn_splits {
   struct sn_arena *arena;
 } sn_splits;
 
-/* What is asked for may accumulate already: a part is then one of several batches. Strategies that do not go with that
+/* What is asked for may accumulate already: a part is then one of several batches. Strategies that cannot be combined with that
  * are left out; inference and batches of one image have no splits. */
 sn_splits *sn_splits_find(const sn_asked *asked, sn_err *err);
 void sn_splits_free(sn_splits *splits);

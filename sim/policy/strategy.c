@@ -154,7 +154,7 @@ static bool is_corun(const char *word) {
   return strncmp(word, corun_part, sizeof corun_part - 1) == 0;
 }
 
-/* Adds a part to what is there; the reason where it does not go with it. */
+/* Adds a part to what is there; the reason where it cannot be combined with it. */
 static const char *add_part(const part *p, bool first, sn_strategy *s) {
   if (p->alone && !first) return alone_text;
   if (p->liveness && s->liveness) return "only one of liveness, pytorch and explicit";
@@ -191,7 +191,7 @@ static const char *settle(sn_strategy *s) {
   if (!s->liveness) return "offload, cache, recompute and corun need liveness, or a framework's graph";
   if (sn_strategy_is_corun(*s) && s->dialect) return "only SuperNeurons' graph is run side by side: liveness+corun=..";
   if (sn_strategy_is_corun(*s) && s->offload)
-    return "corun does not go with offload or cache, whose copies are planned for operations that run one after "
+    return "corun cannot be combined with offload or cache, whose copies are planned for operations that run one after "
            "another";
   if (s->dynamic && s->dialect != SN_DIALECT_EXPLICIT) return "only explicit can be dynamic";
   if (s->dialect == SN_DIALECT_EXPLICIT && (s->offload || s->recompute))

@@ -230,7 +230,7 @@ static void assert_no_grid(sn_grid *grid, const char *why) {
 static void precisions_must_be_of_something(void **unused) {
   (void)unused;
   assert_no_grid(grid_of_precisions("fp32,tf32", "k40c,v100_16", NULL), "tf32: k40c has no tensor cores");
-  assert_no_grid(grid_of_precisions("bf16", "a100_40", "mxnet,singa-bfs"), "no strategy goes with bf16");
+  assert_no_grid(grid_of_precisions("bf16", "a100_40", "mxnet,singa-bfs"), "no strategy can be combined with bf16");
   sn_grid *grid = grid_of_precisions("tf32", "a100_40", NULL);
   grid->runtime = SN_RUNTIME_SUPERNEURONS;
   finish(grid);

@@ -29,7 +29,7 @@ static void inference_is_of_all_points(void **unused) {
   grid_that_runs((const char *[2]){"sgd,adam", NULL}, &grid);
   refuse_finish(grid, SN_BAD_USAGE, "inference updates nothing");
   grid_that_runs((const char *[2]){NULL, "liveness,mxnet"}, &grid);
-  refuse_finish(grid, SN_BAD_USAGE, "mxnet does not go with inference");
+  refuse_finish(grid, SN_BAD_USAGE, "mxnet cannot be combined with inference");
 }
 
 static sn_grid *grid_that_freezes(const char *freeze, const char *strategies) {
@@ -136,12 +136,13 @@ static void frozen_layers_are_so_at_all_points(void **unused) {
   assert_string_equal(again->freeze, "features.*");
   sn_grid_free(again);
   sn_grid_free(grid);
-  refuse_finish(grid_that_freezes("features.*", "pytorch,liveness"), SN_BAD_USAGE, "liveness does not go with freeze");
+  refuse_finish(grid_that_freezes("features.*", "pytorch,liveness"), SN_BAD_USAGE,
+                "liveness cannot be combined with freeze");
   refuse_finish(grid_that_freezes("feature.*", NULL), SN_BAD_USAGE, "freeze: no layer of tv_alexnet");
   refuse_finish(grid_that_freezes("*", NULL), SN_BAD_USAGE, "freeze: all parameters of tv_alexnet are frozen");
   grid = grid_that_freezes("features.*", NULL);
   grid->inference = true;
-  refuse_finish(grid, SN_BAD_USAGE, "freeze does not go with inference");
+  refuse_finish(grid, SN_BAD_USAGE, "freeze cannot be combined with inference");
 }
 
 static void networks_get_their_loss_and_adapters(void **unused) {

@@ -1,5 +1,5 @@
 /* Image files that are refused, each with words that say why: damaged headers, sizes that do not add up, labels that
- * are no class, images that do not go with the net, things that are no regular file. */
+ * are no class, images that cannot be combined with the net, things that are no regular file. */
 #include "tests/unit/image_files.h"
 
 #include <sys/stat.h>

@@ -201,8 +201,8 @@ static void mistakes_are_named(void **state) {
   bad("diff 1", "needs RUN RUN");
   bad("diff 1 2 3", "\"3\"");
   bad("list", "nets|gpus|strategies");
-  bad("show --batch 3", "does not go with show");
-  bad("plot --json", "does not go with plot");
+  bad("show --batch 3", "cannot be combined with show");
+  bad("plot --json", "cannot be combined with plot");
   bad("--batch abc", "abc");
   bad("--batch 0", "--batch");
   bad("--batch -3", "-3");

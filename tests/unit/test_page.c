@@ -296,7 +296,7 @@ static void sweep_without_points(void **state) {
   sn_sweep sweep = make_sweep(0);
   sn_err err = SN_ERR_INIT;
   assert_int_equal(sn_page_write_sweep(&sweep, stderr, &err), SN_BAD_INPUT);
-  assert_non_null(strstr(err.text, "snsim sweep 3 goes on"));
+  assert_non_null(strstr(err.text, "snsim sweep 3 computes them"));
   sn_arena_free(sweep.arena);
 }
 

@@ -206,8 +206,8 @@ static void clashes(void **state) {
       {"corun=path+baseline", "stand alone"},
       {"superneurons+corun=path", "stand alone"},
       {"liveness+corun=path+corun=s1", "only one corun"},
-      {"liveness+offload+corun=path", "does not go with offload or cache"},
-      {"liveness+corun=path+cache+recompute=cost", "does not go with offload or cache"},
+      {"liveness+offload+corun=path", "cannot be combined with offload or cache"},
+      {"liveness+corun=path+cache+recompute=cost", "cannot be combined with offload or cache"},
       {"pytorch+corun=path", "only SuperNeurons' graph is run side by side: liveness+corun=.."},
       {"explicit+corun=4x16", "only SuperNeurons' graph"},
   };

@@ -183,7 +183,7 @@ static void the_program_that_entered_last_owns_it(void **state) {
   uint32_t second = enter(two, id);
   sn_sweep_row row = sample_row(2);
   sn_sweep_put(one, id, first, &row, 1, &err);
-  assert_status(SN_BAD_FILE, &err, "another program has gone on with sweep 1");
+  assert_status(SN_BAD_FILE, &err, "another program has continued sweep 1");
   put(two, id, second, (const uint32_t[]){2}, 1);
   err = (sn_err)SN_ERR_INIT;
   sn__store_number(two, "SELECT count(*) FROM points", &count, &err);
