@@ -11,28 +11,23 @@
 #include "sim/plan/high_water.h"
 #include "sim/plan/place.h"
 
-typedef struct adder {
-  sn_persistent sum;
-  bool counts; /* step counters are told, wherever they are, as PyTorch's memory tracker does */
-} adder;
-
 static void add_resident(void *self, sn_resident_tensor t) {
-  adder *a = self;
-  sn_persistent *p = &a->sum;
-  uint64_t *const parts[SN_RESIDENT_ROLES] = {
-      [SN_RESIDENT_PARAMETER] = &p->parameters,  [SN_RESIDENT_GRADIENT] = &p->parameter_gradients,
-      [SN_RESIDENT_STATE] = &p->optimizer_state, [SN_RESIDENT_COUNTER] = &p->optimizer_state,
-      [SN_RESIDENT_BUFFER] = &p->auxiliary,      [SN_RESIDENT_INPUT] = &p->input_batch,
-      [SN_RESIDENT_LABELS] = &p->labels};
-  if (t.role != SN_RESIDENT_COUNTER || a->counts) *parts[t.role] += t.bytes;
+  uint64_t *sums = self;
+  sums[t.role] += t.bytes;
 }
 
+/* Step counters are told of PyTorch, wherever they are, as its memory tracker does. */
 sn_persistent sn_persistent_of(const sn_net *net, sn_dialect_id dialect, sn_iteration iteration) {
   const sn_dialect *d = sn_dialect_of(dialect);
-  adder a = {.counts = d->eager};
-  sn_resident_walk walk = {.net = net, .dialect = d, .iteration = iteration, .visit = add_resident, .self = &a};
+  uint64_t sums[SN_RESIDENT_ROLES] = {0};
+  sn_resident_walk walk = {.net = net, .dialect = d, .iteration = iteration, .visit = add_resident, .self = sums};
   sn_resident_walk_all(&walk);
-  return a.sum;
+  return (sn_persistent){.parameters = sums[SN_RESIDENT_PARAMETER],
+                         .parameter_gradients = sums[SN_RESIDENT_GRADIENT],
+                         .optimizer_state = sums[SN_RESIDENT_STATE] + (d->eager ? sums[SN_RESIDENT_COUNTER] : 0),
+                         .auxiliary = sums[SN_RESIDENT_BUFFER],
+                         .input_batch = sums[SN_RESIDENT_INPUT],
+                         .labels = sums[SN_RESIDENT_LABELS]};
 }
 
 static uint32_t count_steps(const sn_result_source *s) {

@@ -60,10 +60,12 @@ void sn_resident_walk_states(sn_resident_walk *w, uint32_t layer, uint32_t port)
 }
 
 void sn_resident_walk_all(sn_resident_walk *w) {
+  bool beside = w->dialect->fork_copies && !w->iteration.inference;
   for (uint32_t i = 0; i < w->net->n_layers; i++) {
-    show_parameters(w, i);
-    show_buffers(w, i);
-    for (uint32_t n = 0; n < SN_PARAMETER_TENSORS && is_trained(w, i); n++) sn_resident_walk_states(w, i, n);
+    if (w->net->layers[i].parameters > 0) show_parameters(w, i);
+    if (beside || w->net->layers[i].op == SN_BN) show_buffers(w, i);
+    if (is_trained(w, i))
+      for (uint32_t n = 0; n < SN_PARAMETER_TENSORS; n++) sn_resident_walk_states(w, i, n);
   }
   show(w, SN_RESIDENT_INPUT, SN_NONE, 0, sn_precision_data_bytes(w->iteration.precision, w->net));
   uint64_t labels = w->dialect->eager ? w->net->wide_label_bytes : w->net->label_bytes;
