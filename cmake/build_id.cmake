@@ -1,6 +1,6 @@
 # Writes OUTPUT, a C file with sn_build_id (base/build_id.h): the version and a digest of all headers, a list in the file
 # FILES. Whatever crosses the border between the program and a module is declared in one of them.
-#   cmake -DOUTPUT=build_id.c -DFILES=headers.txt -DVERSION=0.1.0 -P build_id.cmake
+#   cmake -DOUTPUT=build_id.c -DFILES=headers.txt -DVERSION=0.2.0 -P build_id.cmake
 cmake_policy(VERSION 3.25)
 file(STRINGS "${FILES}" headers)
 set(digests "")
