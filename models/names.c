@@ -3,16 +3,11 @@
  * of them holds about one name: sorting is O(n) and a look-up O(1), but for names that somebody has made to collide. */
 #include "models/names.h"
 
+#include "base/fnv.h"
 #include "models/net.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-static uint64_t hash(const char *text) {
-  uint64_t h = UINT64_C(0xcbf29ce484222325);
-  for (; *text; text++) h = (h ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
-  return h;
-}
 
 static int compare_text(const sn__name *a, const sn__name *b) {
   if (a->key != b->key) return a->key < b->key ? -1 : 1;
@@ -50,7 +45,7 @@ void sn__names_free(sn__names *names) {
 }
 
 void sn__names_add(sn__names *names, const char *text, uint32_t index) {
-  names->items[names->count++] = (sn__name){hash(text), text, index};
+  names->items[names->count++] = (sn__name){sn_fnv_text(text), text, index};
 }
 
 /* Counts what is in each bucket, then puts each name behind those of its bucket that are there already. */
@@ -77,7 +72,7 @@ void sn__names_sort(sn__names *names) {
 }
 
 uint32_t sn__names_find(const sn__names *names, const char *text) {
-  sn__name wanted = {hash(text), text, 0};
+  sn__name wanted = {sn_fnv_text(text), text, 0};
   uint32_t bucket = bucket_of(names, wanted.key), low = names->first[bucket], end = names->first[bucket + 1];
   for (uint32_t high = end; low < high;) {
     uint32_t middle = low + (high - low) / 2;

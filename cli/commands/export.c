@@ -2,13 +2,12 @@
  *
  * An exporter is a row of `exporters`: it gets the store and the number that was asked for and writes its own header.
  * What it reads need not be a run. */
+#include "base/text.h"
 #include "cli/commands/operations.h"
 #include "cli/frame/csv.h"
 #include "cli/frame/fields.h"
 #include "cli/frame/options.h"
 #include "cli/frame/stored.h"
-
-#include "base/text.h"
 #include "db/store.h"
 
 #include <inttypes.h>

@@ -80,7 +80,7 @@ uint64_t sn_digest(uint64_t digest, const void *bytes, size_t count) {
   for (size_t i = 0; i < count; i += sizeof digest) {
     uint64_t word = 0;
     memcpy(&word, b + i, count - i < sizeof word ? count - i : sizeof word);
-    digest = (digest ^ word) * UINT64_C(1099511628211);
+    digest = sn_fnv_add(digest, word);
   }
   return digest;
 }

@@ -7,6 +7,7 @@
 #define SN_EXEC_KERNEL_STATE_H
 
 #include "base/err.h"
+#include "base/fnv.h"
 #include "exec/kernel/call.h"
 #include "models/net.h"
 
@@ -32,7 +33,7 @@ void sn_state_free(sn_state *state);
 
 /* FNV-1a over 64-bit words (the last one filled up with zeros), to compare results to the bit. Start with
  * SN_DIGEST_START. */
-#define SN_DIGEST_START UINT64_C(14695981039346656037)
+#define SN_DIGEST_START SN_FNV_START
 uint64_t sn_digest(uint64_t digest, const void *bytes, size_t count);
 
 /* The largest difference of two arrays, relative to the largest of the first. */

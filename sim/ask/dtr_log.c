@@ -1,6 +1,7 @@
 /* DTR's logs; see the header. Line by line; a CALL waits for the lines about its results. */
 #include "sim/ask/dtr_log.h"
 
+#include "base/fnv.h"
 #include "base/path.h"
 #include "base/text.h"
 #include "sim/ask/dtr_line.h"
@@ -32,9 +33,8 @@ static void clear_names(names *n) {
   free(n->slots);
 }
 
-static uint64_t hash(const char *text) { /* FNV-1a */
-  uint64_t h = UINT64_C(14695981039346656037);
-  for (; *text; text++) h = (h ^ (unsigned char)*text) * UINT64_C(1099511628211);
+static uint64_t hash(const char *text) {
+  uint64_t h = sn_fnv_text(text);
   return h ^ h >> 32;
 }
 

@@ -2,6 +2,7 @@
 #include "sim/ask/grid.h"
 
 #include "base/arena.h"
+#include "base/fnv.h"
 #include "base/path.h"
 #include "base/units.h"
 #include "base/utf8.h"
@@ -318,19 +319,15 @@ sn_status sn_grid_specify_nets(sn_grid *grid, const char *loss, const char *lora
 
 /* ---- finishing ---- */
 
-static const uint64_t fnv_start = UINT64_C(14695981039346656037), fnv_prime = UINT64_C(1099511628211);
-
 uint64_t sn_grid_key(const char *text) {
-  uint64_t digest = fnv_start;
-  for (const unsigned char *c = (const unsigned char *)text; *c; c++) digest = (digest ^ *c) * fnv_prime;
-  return digest;
+  return sn_fnv_text(text);
 }
 
 sn_status sn_grid_digest(const char *path, uint64_t *digest, sn_err *err) {
   FILE *in = sn_path_open(path, err);
   if (!in) return err->code;
-  *digest = fnv_start;
-  for (int c = getc(in); c != EOF; c = getc(in)) *digest = (*digest ^ (unsigned)c) * fnv_prime;
+  *digest = SN_FNV_START;
+  for (int c = getc(in); c != EOF; c = getc(in)) *digest = sn_fnv_add(*digest, (unsigned)c);
   if (ferror(in)) sn_fail(err, SN_BAD_FILE, "%.300s: cannot be read: %s", path, strerror(errno));
   fclose(in);
   return err->code;
