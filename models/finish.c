@@ -420,13 +420,16 @@ static sn_net *make_net(finisher *f, const totals *t) {
 static sn_net *finish(finisher *f) {
   totals t = {0};
   if (check_names(f) || count_uses(f) || reserve(f) || place_layers(f)) return NULL;
-  if (sn_module_name_layers(f->b->name, f->layers, f->n_layers, f->b->arena, f->err)) return NULL;
   connect_declared(f);
   if (sort_layers(f) < f->n_layers) {
     fail_cycle(f);
     return NULL;
   }
-  return infer_all(f, &t) || check_ends(f) || f->mistaken ? NULL : make_net(f, &t);
+  if (infer_all(f, &t) || check_ends(f) || f->mistaken) return NULL;
+  sn_net *net = make_net(f, &t);
+  if (!net || sn_module_name_layers(net, f->err) == SN_OK) return net;
+  sn_net_free(net);
+  return NULL;
 }
 
 sn_net *sn_builder_finish(sn_builder *b, uint32_t *bad_layer, sn_err *err) {
@@ -498,6 +501,7 @@ sn_net *sn_net_rebatch(const sn_net *net, uint32_t batch, sn_err *err) {
     made = make_net(&f, &t);
   if (made) made->adapted = net->adapted;
   if (made) made->transformers = net->transformers;
+  if (made) made->modules = net->modules;
   if (made) made->inference_only = net->inference_only;
   free(f.broken), free(f.pending), free(f.order), free(f.in_shapes), free(f.in_planes);
   free(b.layers);

@@ -100,19 +100,20 @@ static size_t match(const char *name, const char *pattern) {
   return *at == '.' ? (size_t)(at - name) : 0;
 }
 
-static bool name_layer(const family *f, sn_layer *layer, sn_arena *arena) {
+static bool name_module(const family *f, const char *layer, sn_named_module *module, sn_arena *arena) {
   size_t length = 0;
-  for (size_t i = 0; i < BLOCKS && f->blocks[i] && length == 0; i++) length = match(layer->name, f->blocks[i]);
-  layer->module = path_of(f, layer->name, strlen(layer->name), arena);
-  layer->block = length > 0 ? path_of(f, layer->name, length, arena) : NULL;
-  return layer->module && (length == 0 || layer->block);
+  for (size_t i = 0; i < BLOCKS && f->blocks[i] && length == 0; i++) length = match(layer, f->blocks[i]);
+  module->path = path_of(f, layer, strlen(layer), arena);
+  module->block = length > 0 ? path_of(f, layer, length, arena) : NULL;
+  return module->path && (length == 0 || module->block);
 }
 
-sn_status sn_module_name_layers(const char *net, sn_layer *layers, uint32_t n_layers, sn_arena *arena, sn_err *err) {
-  const family *f = family_of(net);
-  for (uint32_t i = 0; i < n_layers; i++) {
-    layers[i].module = layers[i].name;
-    if (f && !name_layer(f, &layers[i], arena)) return sn_fail_memory(err);
-  }
+sn_status sn_module_name_layers(sn_net *net, sn_err *err) {
+  const family *f = family_of(net->name);
+  sn_named_module *modules = f ? sn_arena_alloc(net->arena, net->n_layers, sizeof *modules) : NULL;
+  if (f && !modules) return sn_fail_memory(err);
+  for (uint32_t i = 0; f && i < net->n_layers; i++)
+    if (!name_module(f, net->layers[i].name, &modules[i], net->arena)) return sn_fail_memory(err);
+  net->modules = modules;
   return SN_OK;
 }

@@ -21,9 +21,8 @@ typedef enum sn_library { SN_LIBRARY_NONE, SN_LIBRARY_TORCHVISION, SN_LIBRARY_TR
 /* Whose model it is, by the network's name. */
 sn_library sn_module_library(const sn_net *net);
 
-/* Sets the module and the block of every layer of the network of that name. Paths are the layers' own names where these
- * are the same, else of the arena. SN_NO_MEMORY. */
-sn_status sn_module_name_layers(const char *net, sn_layer *layers, uint32_t n_layers, struct sn_arena *arena,
-                                sn_err *err);
+/* Sets a network's modules, by its name and its layers'. Paths are the layers' own names where these are the same, else
+ * of the network's arena. SN_NO_MEMORY. */
+sn_status sn_module_name_layers(sn_net *net, sn_err *err);
 
 #endif

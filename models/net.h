@@ -188,8 +188,6 @@ typedef enum sn_tuning {
 
 typedef struct sn_layer {
   const char *name;    /* unique in the net */
-  const char *module;  /* the path that model.named_modules() has for it; its name where no library has the model */
-  const char *block;   /* of the smallest module that its model repeats and it is in, "layer1.0"; NULL: in none */
   const sn_attr *attr; /* layers that are alike have the same */
   sn_op op;
   sn_tuning tuning;
@@ -206,6 +204,12 @@ typedef struct sn_layer {
                               * x images x 4 bytes; ATTENTION: what it saves beside its operands */
 } sn_layer;
 
+/* What the library that has the model calls a layer's module. */
+typedef struct sn_named_module {
+  const char *path;  /* as model.named_modules() has it */
+  const char *block; /* of the smallest module that the model repeats and the layer is in, "layer1.0"; NULL: in none */
+} sn_named_module;
+
 typedef enum sn_dtype { SN_F32, SN_I64 } sn_dtype;
 
 typedef struct sn_value {
@@ -221,6 +225,7 @@ typedef struct sn_net {
   uint32_t batch;
   uint32_t n_layers, n_values; /* DATA and FORKs included; layers[0] is DATA */
   const sn_layer *layers;
+  const sn_named_module *modules; /* by layer; NULL: of no library, layers' names are their paths */
   const sn_value *values;
   const uint32_t *inputs;     /* value ids, layer by layer */
   uint64_t parameters;        /* trainable elements in all */

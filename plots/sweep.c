@@ -290,6 +290,10 @@ static sn_status choose_accumulate(choice *c, uint32_t wanted, sn_err *err) {
   return SN_OK;
 }
 
+static bool has_switch(const sn_sweep_row *row, const sn_condition *condition, bool on) {
+  return *(const bool *)sn_condition_of(condition, &row->conditions) == on;
+}
+
 /* A word has to be one of those there are; of a switch those points are left that have it so, if there are any. */
 static sn_status choose_condition(choice *c, const sn_condition *condition, const sn_conditions *wanted, sn_err *err) {
   char room[SN_CONDITION_TEXT];
@@ -298,12 +302,12 @@ static sn_status choose_condition(choice *c, const sn_condition *condition, cons
   if (condition->kind != SN_CONDITION_FLAG || !condition->axis) return SN_OK;
   const bool on = *(const bool *)sn_condition_of(condition, wanted);
   uint32_t kept = 0;
+  for (uint32_t i = 0; i < c->n_rows; i++) kept += has_switch(c->rows[i], condition, on);
+  if (kept == 0) return SN_OK;
+  kept = 0;
   for (uint32_t i = 0; i < c->n_rows; i++)
-    kept += *(const bool *)sn_condition_of(condition, &c->rows[i]->conditions) == on;
-  for (uint32_t i = 0, n = c->n_rows; i < n && kept > 0; i++) {
-    if (i == 0) c->n_rows = 0;
-    if (*(const bool *)sn_condition_of(condition, &c->rows[i]->conditions) == on) c->rows[c->n_rows++] = c->rows[i];
-  }
+    if (has_switch(c->rows[i], condition, on)) c->rows[kept++] = c->rows[i];
+  c->n_rows = kept;
   return SN_OK;
 }
 

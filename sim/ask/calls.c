@@ -171,9 +171,10 @@ static bool spans_blocks(const sn__blocks *b) {
 static void write_begin(const sn__blocks *b, uint32_t region, char *to, size_t room) {
   uint32_t unit = 0;
   while (b->region[unit] != region) unit++;
-  const sn_layer *layer = &b->route->layers[b->route->steps[b->units.first[unit]].layer];
-  const char *path = layer->block ? layer->block : layer->module;
-  const char *dot = layer->block || layer->parameters > 0 ? NULL : strrchr(path, '.'); /* it may be no module */
+  uint32_t layer = b->route->steps[b->units.first[unit]].layer;
+  const char *block = sn_route_block(b->route, layer), *path = block ? block : sn_route_module(b->route, layer);
+  const char *dot =
+      block || b->route->layers[layer].parameters > 0 ? NULL : strrchr(path, '.'); /* it may be no module */
   write_python(path, dot ? (size_t)(dot - path) : strlen(path), to, room);
 }
 
@@ -237,7 +238,7 @@ static bool alike(const char *a, const char *b) {
 }
 
 static const char *step_name(const sn__blocks *b, uint32_t step) {
-  return b->route->layers[b->route->steps[step].layer].module;
+  return sn_route_module(b->route, b->route->steps[step].layer);
 }
 
 /* The end of what runs again as one from a unit on. */

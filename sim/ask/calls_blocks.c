@@ -34,7 +34,7 @@ static void find_blocks(sn__blocks *b, uint32_t *of_step) {
   const sn_route *route = b->route;
   for (uint32_t s = 0; s < route->first_backward; s++) {
     of_step[s] = SN_NONE;
-    const char *path = route->layers[route->steps[s].layer].block;
+    const char *path = sn_route_block(route, route->steps[s].layer);
     if (!path) continue;
     uint32_t block = of_step[s] = find_block(b, path), unit = sn_units_of(&b->units, route, s);
     b->all[block].steps++;

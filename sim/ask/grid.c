@@ -245,6 +245,7 @@ static sn_status add_gpu(sn_grid *grid, const char *text, sn_err *err) {
 sn_status sn_grid_add(sn_grid *grid, sn_axis axis, const char *text, sn_err *err) {
   if (!*text) return sn_fail(err, SN_BAD_USAGE, "%s: a value is empty", axes[axis].name);
   if (check_utf8(axis, text, err) != SN_OK) return err->code;
+  if (sn_axis_condition(axis)) return add_condition(grid, axis, text, err);
   switch (axis) {
   case SN_AXIS_NETS:
     return add_net(grid, text, err);
@@ -254,23 +255,13 @@ sn_status sn_grid_add(sn_grid *grid, sn_axis axis, const char *text, sn_err *err
     return add_size(grid, axis, grid->images, SN_GRID_IMAGES, text, err);
   case SN_AXIS_MEMORIES:
     return add_size(grid, axis, grid->memories, SN_GRID_MEMORIES, text, err);
-  case SN_AXIS_LINKS:
-  case SN_AXIS_WORKSPACES:
-  case SN_AXIS_EXTERNALS:
-  case SN_AXIS_ALLOCATORS:
-  case SN_AXIS_OPTIMIZERS:
-  case SN_AXIS_ACCUMULATES:
-  case SN_AXIS_PRECISIONS:
-  case SN_AXIS_POOLS:
-    return add_condition(grid, axis, text, err);
   case SN_AXIS_BATCHES:
     return add_batches(grid, text, err);
   case SN_AXIS_STRATEGIES:
     return add_strategy(grid, text, err);
-  case SN_AXES:
-    break;
+  default:
+    return sn_fail(err, SN_BUG, "grid: axis %d", (int)axis);
   }
-  return sn_fail(err, SN_BUG, "grid: axis %d", (int)axis);
 }
 
 /* ---- lists ---- */

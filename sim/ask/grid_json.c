@@ -233,6 +233,8 @@ static bool add_condition(cJSON *list, const sn_condition *c, const char *value)
 
 static bool write_value(const sn_grid *grid, sn_axis axis, uint32_t i, cJSON *list) {
   char text[SN_STRATEGY_TEXT];
+  const sn_condition *condition = sn_axis_condition(axis);
+  if (condition) return add_condition(list, condition, grid->conditions[axis][i]);
   switch (axis) {
   case SN_AXIS_NETS:
     return add_text(list, grid->nets[i]);
@@ -242,23 +244,13 @@ static bool write_value(const sn_grid *grid, sn_axis axis, uint32_t i, cJSON *li
     return grid->images[i] ? add_number(list, grid->images[i]) : add_text(list, "own");
   case SN_AXIS_MEMORIES:
     return add_size(list, grid->memories[i], "own");
-  case SN_AXIS_LINKS:
-  case SN_AXIS_WORKSPACES:
-  case SN_AXIS_EXTERNALS:
-  case SN_AXIS_ALLOCATORS:
-  case SN_AXIS_OPTIMIZERS:
-  case SN_AXIS_ACCUMULATES:
-  case SN_AXIS_PRECISIONS:
-  case SN_AXIS_POOLS:
-    return add_condition(list, sn_axis_condition(axis), grid->conditions[axis][i]);
   case SN_AXIS_BATCHES:
     return add_number(list, grid->batches[i]);
   case SN_AXIS_STRATEGIES:
     return add_text(list, sn_strategy_name(grid->strategies[i], text));
-  case SN_AXES:
-    break;
+  default:
+    return false;
   }
-  return false;
 }
 
 static bool write_axes(const sn_grid *grid, cJSON *root) {

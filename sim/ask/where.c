@@ -80,9 +80,9 @@ static int compare_paths(path a, path b) {
 
 /* The path of the module whose children a layer's block is one of; empty where that is the model, or all its features.
  */
-static path stage_of(const sn_layer *layer) {
-  const char *dot = layer->block ? strrchr(layer->block, '.') : NULL;
-  path stage = {dot ? layer->block : "", dot ? (size_t)(dot - layer->block) : 0};
+static path stage_of(const sn_route *route, uint32_t layer) {
+  const char *block = sn_route_block(route, layer), *dot = block ? strrchr(block, '.') : NULL;
+  path stage = {dot ? block : "", dot ? (size_t)(dot - block) : 0};
   return is_path(stage, "features") ? (path){"", 0} : stage;
 }
 
@@ -91,10 +91,10 @@ static uint32_t count_blocks(const sn_route *route, path stage) {
   const char *last = "";
   uint32_t count = 0;
   for (uint32_t i = 0; i < route->n_layers; i++) {
-    const sn_layer *layer = &route->layers[i];
-    if (layer->op == SN_FORK || !layer->block || compare_paths(stage_of(layer), stage) != 0) continue;
-    count += strcmp(layer->block, last) != 0;
-    last = layer->block;
+    const char *block = sn_route_block(route, i);
+    if (route->layers[i].op == SN_FORK || !block || compare_paths(stage_of(route, i), stage) != 0) continue;
+    count += strcmp(block, last) != 0;
+    last = block;
   }
   return count;
 }
@@ -179,7 +179,7 @@ static void put_kept(search *s, uint32_t tensor) {
   uint32_t step = s->route->forward_step[t->layer];
   uint32_t unit = step == SN_NONE ? s->units.count : sn_units_of(&s->units, s->route, step);
   kind k = s->of_unit[unit].kind;
-  const group staged = {.kind = STAGE, .stage = k == SIZE ? stage_of(layer) : (path){"", 0}};
+  const group staged = {.kind = STAGE, .stage = k == SIZE ? stage_of(s->route, t->layer) : (path){"", 0}};
   bool sequence = k == ATTENTIONS || k == MLPS;
   if (staged.stage.length > 0)
     put(s, &staged, unit, t->bytes, false);
@@ -228,7 +228,7 @@ static void put_all(search *s) {
 
 static const char *moment_of(const search *s, sn_arena *arena) {
   const sn_step *step = &s->route->steps[s->peak];
-  const char *module = s->route->layers[step->layer].module;
+  const char *module = sn_route_module(s->route, step->layer);
   if (step->pass == SN_UPDATE) return "in the update";
   if (step->pass == SN_FORWARD) return sn_arena_print(arena, "in forward of %s", module);
   uint32_t far = s->peak - s->route->first_backward, all = s->route->first_update - s->route->first_backward;
@@ -245,8 +245,9 @@ static const char *resident_name(const search *s, sn_arena *arena) {
 
 /* A single unit is told by its first and last layer, where that is short. */
 static const char *range_name(const search *s, uint32_t unit, const char *kept, sn_arena *arena) {
-  const char *first = layer_at(s, s->units.first[unit])->module,
-             *last = layer_at(s, s->units.first[unit + 1] - 1)->module;
+  const sn_step *steps = s->route->steps;
+  const char *first = sn_route_module(s->route, steps[s->units.first[unit]].layer),
+             *last = sn_route_module(s->route, steps[s->units.first[unit + 1] - 1].layer);
   return sn_arena_print(arena, "%s%s .. %s", kept, first, last);
 }
 

@@ -536,6 +536,7 @@ static void hand_over(const sn__route_maker *b, sn_arena *arena) {
   r->batch = b->net->batch;
   r->n_layers = b->net->n_layers;
   r->layers = b->net->layers;
+  r->modules = b->net->modules;
   r->net = b->net;
   r->steps = b->steps;
   r->accesses = b->accesses;
@@ -587,10 +588,6 @@ static sn_route *make_route(const sn_net *net, const wish *w, sn_err *err) {
   if (route && sn__route_put_in_order(route, w->order, err) != SN_OK) route = NULL;
   if (!route) sn_arena_free(arena);
   return route;
-}
-
-sn_route *sn_route_new(const sn_net *net, sn_dialect_id dialect, sn_order order, sn_err *err) {
-  return sn_route_new_for(net, dialect, order, (sn_iteration){.optimizer = SN_OPTIMIZER_MOMENTUM}, NULL, err);
 }
 
 sn_route *sn_route_new_for(const sn_net *net, sn_dialect_id dialect, sn_order order, sn_iteration iteration,

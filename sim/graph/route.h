@@ -114,6 +114,7 @@ struct sn_route {
   const char *name; /* of the network or recording */
   uint32_t batch;   /* images of an iteration */
   uint32_t n_layers;
+  const sn_named_module *modules; /* by layer; NULL: layers' names are their paths */
   const sn_layer *layers; /* of steps and tensors: their names, modules, operators and sizes. Behind who makes the
                              route nobody looks for values at their inputs and outputs */
   const sn_net *net; /* what back ends compute, and costs and resident tensors (sim/graph/resident.h) are made of */
@@ -173,6 +174,14 @@ sn_status sn_route_take(sn_route *route, sn_err *err);
  * eager. */
 static inline uint32_t sn_route_steps_that_matter(const sn_route *route) {
   return route->dialect->eager ? route->n_steps : route->first_update;
+}
+
+/* The path of a layer's module, and of its block, NULL where it is in none. */
+static inline const char *sn_route_module(const sn_route *route, uint32_t layer) {
+  return route->modules ? route->modules[layer].path : route->layers[layer].name;
+}
+static inline const char *sn_route_block(const sn_route *route, uint32_t layer) {
+  return route->modules ? route->modules[layer].block : NULL;
 }
 
 /* The first tensor that a step reads, and the first that it makes; SN_NONE where it has none: the input batch is no

@@ -1,4 +1,4 @@
-/* What a route is asked for by those who plan it; see sim/graph/route.h. */
+/* A route's ends, and what it is asked for by those who plan it; see sim/graph/route.h. */
 #include "base/arena.h"
 #include "sim/graph/route.h"
 
@@ -16,6 +16,10 @@ uint32_t sn_route_first_read(const sn_route *route, uint32_t step) {
 
 uint32_t sn_route_first_made(const sn_route *route, uint32_t step) {
   return first_access(route, step, false);
+}
+
+sn_route *sn_route_new(const sn_net *net, sn_dialect_id dialect, sn_order order, sn_err *err) {
+  return sn_route_new_for(net, dialect, order, (sn_iteration){.optimizer = SN_OPTIMIZER_MOMENTUM}, NULL, err);
 }
 
 void sn_route_free(sn_route *route) {

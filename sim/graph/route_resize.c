@@ -35,6 +35,7 @@ static sn_route *resize(sn_arena *arena, const sn_route *known, const sn_net *ne
   *route = *known;
   route->batch = net->batch;
   route->layers = net->layers;
+  route->modules = net->modules;
   route->net = net;
   route->tensors = tensors;
   route->tensor_bytes = 0;

@@ -114,10 +114,11 @@ static void layers_are_modules(void **state) {
     assert_int_not_equal(sn_module_library(net), SN_LIBRARY_NONE);
     for (uint32_t i = 0; i < net->n_layers; i++) {
       const sn_layer *l = &net->layers[i];
-      if (l->parameters > 0 && !is_bare_parameter(l->module) && depth_of(t, l->module) != parts_of(l->module))
-        fail_msg("%s: %s (%s) is no module", recorded[n], l->module, l->name);
-      if (l->block && depth_of(t, l->block) != parts_of(l->block))
-        fail_msg("%s: block %s of %s is no module", recorded[n], l->block, l->name);
+      const sn_named_module *m = &net->modules[i];
+      if (l->parameters > 0 && !is_bare_parameter(m->path) && depth_of(t, m->path) != parts_of(m->path))
+        fail_msg("%s: %s (%s) is no module", recorded[n], m->path, l->name);
+      if (m->block && depth_of(t, m->block) != parts_of(m->block))
+        fail_msg("%s: block %s of %s is no module", recorded[n], m->block, l->name);
     }
     sn_net_free(net);
   }

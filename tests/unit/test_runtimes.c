@@ -46,8 +46,7 @@ static void runtimes_have_their_own_room_and_passes(void **state) {
                           .least_device_bytes = 12 << 20,
                           .steps = pytorch,
                           .n_steps = 8}};
-  sn_run run = {.conditions.precision = "fp32",
-                .conditions.freeze = "",
+  sn_run run = {.conditions = sn_conditions_of(&(const sn_options)SN_OPTIONS_INIT, NULL),
                 .net = "mine",
                 .net_name = "mine",
                 .gpu = "k40c",
@@ -105,8 +104,7 @@ static void pool_tells_kinds_apart(void **state) {
                    .places = places,
                    .pool_bytes = 2 << 20};
   sn_result result = {.strategy = "pytorch", .pool_cause = "", .source = "sim"};
-  sn_run run = {.conditions.precision = "fp32",
-                .conditions.freeze = "",
+  sn_run run = {.conditions = sn_conditions_of(&(const sn_options)SN_OPTIONS_INIT, NULL),
                 .net = "mine",
                 .net_name = "mine",
                 .gpu = "k40c",
