@@ -209,8 +209,8 @@ static sn_status print_path(char *path, size_t room, const char *folder, const c
 
 sn_status sn_store_default_path(char *path, size_t room, sn_err *err) {
   const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
-  if (data && data[0] == '/') return print_path(path, room, data, "/snsim/snsim.db", err);
-  if (home && home[0]) return print_path(path, room, home, "/.local/share/snsim/snsim.db", err);
+  if (data && data[0] == '/') return print_path(path, room, data, "/snsim/runs.db", err);
+  if (home && home[0]) return print_path(path, room, home, "/.local/share/snsim/runs.db", err);
   return sn_fail(err, SN_BAD_FILE, "neither XDG_DATA_HOME nor HOME is set, so there is no place for the database; %s",
                  elsewhere);
 }

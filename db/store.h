@@ -18,7 +18,7 @@
 
 typedef struct sn_store sn_store;
 
-/* The default file: $XDG_DATA_HOME/snsim/snsim.db, else $HOME/.local/share/snsim/snsim.db. Missing folders of it are
+/* The default file: $XDG_DATA_HOME/snsim/runs.db, else $HOME/.local/share/snsim/runs.db. Missing folders of it are
  * made when it is opened. SN_BAD_FILE where neither variable is set. */
 sn_status sn_store_default_path(char *path, size_t room, sn_err *err);
 

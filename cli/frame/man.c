@@ -139,7 +139,7 @@ static const char surroundings[] =
     ".TP\n\\fBCOLUMNS\\fR\nWidth of the terminal, instead of what it says itself.\n"
     ".TP\n\\fBPATH\\fR\nWhere \\fBgnuplot\\fR is looked for.\n"
     ".SH FILES\n"
-    ".TP\n\\fI\\(ti/.local/share/snsim/snsim.db\\fR\nThe stored runs, an SQLite database.\n"
+    ".TP\n\\fI\\(ti/.local/share/snsim/runs.db\\fR\nThe stored runs, an SQLite database.\n"
     ".SH SEE ALSO\n"
     ".BR gnuplot (1),\n.BR sqlite3 (1)\n";
 

@@ -507,7 +507,7 @@ static const sn_option options[] = {
      SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE |
          SN_CMD_LIST | SN_CMD_SHOW | SN_CMD_PLOT | SN_CMD_REPORT | SN_CMD_TRACE | SN_CMD_DIFF | SN_CMD_EXPORT |
          SN_CMD_THREADS,
-     "Stored runs", "The database, instead of $XDG_DATA_HOME/snsim/snsim.db (~/.local/share/snsim/snsim.db).",
+     "Stored runs", "The database, instead of $XDG_DATA_HOME/snsim/runs.db (~/.local/share/snsim/runs.db).",
      sn__parse_text, offsetof(sn_args, db)},
     {"name", "TEXT", 0, SN_CMD_SIMULATE | SN_CMD_RUN | SN_CMD_VALIDATE, "Stored runs",
      "A name for the run, by which it can be asked for: snsim show TEXT. Of several of one name the newest is meant.",

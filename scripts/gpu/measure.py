@@ -120,7 +120,7 @@ class Bench:
 
     def profile_of(self, hardware):
         """The known GPU whose name begins with a word of the device's, of several the one that has the device's memory form."""
-        known = [gpu["name"] for gpu in json.loads(self.run([self.program, "list", "gpus", "--json"]))["gpus"]]
+        known = [gpu["name"] for gpu in json.loads(self.snsim("list", "gpus", "--json"))["gpus"]]
         words = re.findall(r"[a-z]*[0-9]+[a-z]*", hardware.lower())
         fitting = [name for name in known if name.split("_")[0] in words]
         form = "pcie" if "pcie" in hardware.lower() else "sxm"

@@ -49,7 +49,7 @@ static void default_path_and_its_folders(void **state) {
   snprintf(data, sizeof data, "%s/some/data", place->folder);
   setenv("XDG_DATA_HOME", data, 1);
   assert_int_equal(sn_store_default_path(path, sizeof path, &err), SN_OK);
-  snprintf(want, sizeof want, "%s/snsim/snsim.db", data);
+  snprintf(want, sizeof want, "%s/snsim/runs.db", data);
   assert_string_equal(path, want);
   refuse_read(path, SN_BAD_FILE, "no runs yet");
   make_file(path, 1);
@@ -60,7 +60,7 @@ static void default_path_and_its_folders(void **state) {
   setenv("HOME", "/home/someone", 1);
   err = (sn_err)SN_ERR_INIT;
   assert_int_equal(sn_store_default_path(path, sizeof path, &err), SN_OK);
-  assert_string_equal(path, "/home/someone/.local/share/snsim/snsim.db");
+  assert_string_equal(path, "/home/someone/.local/share/snsim/runs.db");
   unsetenv("XDG_DATA_HOME");
   unsetenv("HOME");
   assert_int_equal(sn_store_default_path(path, sizeof path, &err), SN_BAD_FILE);
