@@ -32,6 +32,7 @@ static uint32_t find_block(sn__blocks *b, const char *path) {
 
 static void find_blocks(sn__blocks *b, uint32_t *of_step) {
   const sn_route *route = b->route;
+  b->count = 0;
   for (uint32_t s = 0; s < route->first_backward; s++) {
     of_step[s] = SN_NONE;
     const char *path = sn_route_block(route, route->steps[s].layer);
