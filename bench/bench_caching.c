@@ -4,7 +4,7 @@
  *
  * Random requests against many live blocks, then plans of networks, two iterations each. Times are of this process's
  * own CPU. */
-#include "models/zoo.h"
+#include "models/zoo/zoo.h"
 
 #include "sim/device/device.h"
 #include "sim/graph/route.h"

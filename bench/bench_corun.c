@@ -4,7 +4,7 @@
  *
  * Without arguments Inception-v3, without recomputation and with it, and a ResNet of 9,300 layers. Operations and times
  * are made before; the best of five, one of the deep one, in this process's own CPU time. */
-#include "models/zoo.h"
+#include "models/zoo/zoo.h"
 #include "sim/corun/schedule.h"
 
 #include <inttypes.h>

@@ -19,8 +19,8 @@
 #include "exec/machine/host.h"
 #include "exec/machine/processors.h"
 #include "exec/session/calibrate.h"
-#include "models/op.h"
-#include "models/zoo.h"
+#include "models/op/op.h"
+#include "models/zoo/zoo.h"
 #include "sim/ask/corun_plans.h"
 
 #include <inttypes.h>

@@ -3,8 +3,8 @@
  *   build/bench/bench_dtr LOG..
  *
  * Runs stop at the first budget that fails, as DTR's figures do. Times are of this process's own CPU. */
-#include "sim/ask/dtr.h"
-#include "sim/ask/dtr_log.h"
+#include "sim/dtr/dtr_log.h"
+#include "sim/dtr/dtr_replay.h"
 
 #include <inttypes.h>
 #include <stdio.h>

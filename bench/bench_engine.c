@@ -5,7 +5,7 @@
  * The plan is a ResNet of 10^4 basic layers at batch 16 under liveness+offload, which keeps all three lanes busy.
  * Prints events per second of the median repeat, without and with a shared link.
  */
-#include "models/zoo.h"
+#include "models/zoo/zoo.h"
 #include "sim/graph/route.h"
 #include "sim/plan/lower.h"
 #include "sim/play/device_model.h"

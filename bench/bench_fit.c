@@ -6,10 +6,10 @@
  * how many plans it took and how many values it scanned one by one; then sn_fit_memory() and sn_advise(). "large" asks
  * instead what takes longest: the depth where memory is no limit, and advice for 110,000 layers.
  */
-#include "models/zoo.h"
+#include "models/zoo/zoo.h"
 
-#include "sim/ask/advise.h"
-#include "sim/ask/fit.h"
+#include "sim/capacity/advise.h"
+#include "sim/capacity/fit.h"
 #include "sim/device/device.h"
 
 #include <inttypes.h>

@@ -8,11 +8,11 @@
  * both; said is how much longer liveness+offload+recompute=optimal takes in that memory, and how much more memory,
  * found in SIXTEENTHS of the way down to the largest step, for that time. Times are of an iteration on a K40c, CPU
  * times of this process's own: for one plan, or for all plans of a network. */
-#include "models/zoo.h"
+#include "models/zoo/zoo.h"
 #include "sim/graph/route.h"
+#include "sim/make/make.h"
 #include "sim/plan/duration.h"
 #include "sim/plan/lower.h"
-#include "sim/plan/make.h"
 
 #include <inttypes.h>
 #include <math.h>

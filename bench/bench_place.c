@@ -7,7 +7,7 @@
  * and blocks thrown at random with short and long lives, from 2,000 to 200,000. Times are of this process's own CPU. */
 #include "base/units.h"
 
-#include "models/zoo.h"
+#include "models/zoo/zoo.h"
 #include "sim/ask/blocks.h"
 #include "sim/device/device.h"
 #include "sim/graph/route.h"

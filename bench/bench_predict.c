@@ -7,7 +7,7 @@
  * the machine shows in the figures.
  */
 #include "exec/session/calibrate.h"
-#include "models/zoo.h"
+#include "models/zoo/zoo.h"
 
 #include <math.h>
 #include <stdio.h>

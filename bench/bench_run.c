@@ -8,7 +8,7 @@
  * in which no kernel ran and no fence was waited for. bench/pytorch_eager.py does the same networks in PyTorch.
  */
 #include "exec/session/session.h"
-#include "models/zoo.h"
+#include "models/zoo/zoo.h"
 
 #include <stdio.h>
 #include <stdlib.h>

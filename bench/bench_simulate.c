@@ -8,7 +8,7 @@
  * questions, as snsim keeps it (cli/main.c). The last column is the process's largest resident set so far, so read it
  * downwards.
  */
-#include "models/zoo.h"
+#include "models/zoo/zoo.h"
 
 #include "sim/ask/simulate.h"
 #include "sim/device/device.h"

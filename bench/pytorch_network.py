@@ -120,7 +120,7 @@ class Rotary(nn.Module):
 
 
 def bucket(distance, rows, causal):
-    """T5's, of a key so far behind its query; below 0: ahead of it (models/net.h)."""
+    """T5's, of a key so far behind its query; below 0: ahead of it (models/net/net.h)."""
     half = max(rows // 2, 1)
     first, n = (0, rows) if causal else (half if distance > 0 and rows > 1 else 0, half)
     far, exact = abs(distance), n // 2

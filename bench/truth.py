@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Predicted against measured, source by source: the tables of docs/truth.md and the bands that the screen tells
-(sim/ask/bands.c).
+(sim/capacity/bands.c).
 
     python3 bench/truth.py [--times FOLDER]     SNSIM_BINARY: the program, build/snsim unless set
 

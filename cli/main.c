@@ -1,9 +1,9 @@
 /* snsim: a discrete-event memory simulator and capacity planner for neural-network training. Reads the command line,
  * runs the command, says what went wrong. Exit codes: 0 done, 1 does not fit, 2 usage, 3 file, 4 device, 5 our bug. */
 #include "cli/frame/file_conflict.h"
-#include "cli/frame/options.h"
-#include "cli/frame/out.h"
-#include "models/mistakes.h"
+#include "cli/options/options.h"
+#include "cli/options/out.h"
+#include "models/json/mistakes.h"
 
 #include <limits.h>
 #include <signal.h>

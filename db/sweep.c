@@ -7,7 +7,7 @@
 #include "db/sweep.h"
 
 #include "db/store_internal.h"
-#include "sim/ask/grid.h"
+#include "sim/sweep/grid.h"
 
 #include <assert.h>
 

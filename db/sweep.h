@@ -1,4 +1,4 @@
-/* Sweeps in the store: one row per finished point of a grid (sim/ask/grid.h), written as soon as it is finished.
+/* Sweeps in the store: one row per finished point of a grid (sim/sweep/grid.h), written as soon as it is finished.
  *
  *   sn_sweep_find(store, text, &id, &err);                    the newest sweep of this grid, 0 where there is none
  *   if (!id) sn_sweep_create(store, text, grid->n_points, &id, &err);

@@ -14,7 +14,7 @@
  *   dtr        of DTR's logs, which are no runs: overhead over the budget (plots/dtr.h)
  *
  * Drawn from what the store holds; device, timeline, pool, cores and corun from a timeline, for which a run is
- * simulated again (sim/ask/replay.h).
+ * simulated again (sim/sweep/replay.h).
  *
  * Written to a temporary name beside `path` and renamed when whole: an error leaves no file and an older picture as it
  * was. gnuplot missing: SN_BAD_DEVICE with how to install it; text of all but steps and live does without.

@@ -2,7 +2,7 @@
  * are strategies), and drawing them. An axis with one value needs no choice; of several the one that was asked for is
  * drawn. */
 #include "base/arena.h"
-#include "models/zoo.h"
+#include "models/zoo/zoo.h"
 #include "plots/plot.h"
 #include "plots/plot_internal.h"
 

@@ -1,18 +1,18 @@
-/* `snsim diff RUN RUN`: what changed between two stored runs, and why the peaks moved (sim/ask/compare.h).
+/* `snsim diff RUN RUN`: what changed between two stored runs, and why the peaks moved (sim/capacity/compare.h).
  *
  *   the two runs -> what of the question differs -> what each strategy needs, before and after -> why its peak moved
  *
  * As in a run's own table, columns are left out where a terminal is too narrow, the least important first. */
 #include "cli/commands/difference.h"
-#include "cli/frame/options.h"
 #include "cli/frame/report.h"
 #include "cli/frame/stored.h"
-#include "cli/frame/table.h"
+#include "cli/options/options.h"
+#include "cli/options/table.h"
 
 #include "base/text.h"
 #include "base/units.h"
 #include "db/store.h"
-#include "models/zoo.h"
+#include "models/zoo/zoo.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -4,9 +4,9 @@
 
 #include "base/err.h"
 #include "cli/frame/fields.h"
-#include "cli/frame/out.h"
-#include "sim/ask/compare.h"
+#include "cli/options/out.h"
 #include "sim/ask/run.h"
+#include "sim/capacity/compare.h"
 
 typedef struct sn_difference {
   const sn_run *before, *after;

@@ -1,10 +1,10 @@
-/* `snsim dtr LOG..`: DTR's logs under budgets of memory (sim/ask/dtr.h). */
+/* `snsim dtr LOG..`: DTR's logs under budgets of memory (sim/dtr/dtr_replay.h). */
 #include "cli/commands/dtr.h"
 
 #include "base/units.h"
 #include "cli/frame/csv.h"
 #include "cli/frame/json.h"
-#include "cli/frame/table.h"
+#include "cli/options/table.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -2,8 +2,8 @@
 #ifndef SN_CLI_COMMANDS_DTR_H
 #define SN_CLI_COMMANDS_DTR_H
 
-#include "cli/frame/options.h"
-#include "sim/ask/dtr.h"
+#include "cli/options/options.h"
+#include "sim/dtr/dtr_replay.h"
 
 typedef struct sn_dtr_asked {
   sn_dtr_heuristic heuristics[SN_DTR_HEURISTICS];

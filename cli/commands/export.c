@@ -6,8 +6,8 @@
 #include "cli/commands/operations.h"
 #include "cli/frame/csv.h"
 #include "cli/frame/fields.h"
-#include "cli/frame/options.h"
 #include "cli/frame/stored.h"
+#include "cli/options/options.h"
 #include "db/store.h"
 
 #include <inttypes.h>

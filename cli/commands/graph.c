@@ -1,9 +1,9 @@
 /* `snsim graph`: the iteration of a network as a dialect makes it, before any strategy: every step with what it reads
  * and makes, and which bytes it may take over. As a table, as JSON, or as a graph for Graphviz. */
 #include "cli/frame/json.h"
-#include "cli/frame/options.h"
-#include "cli/frame/table.h"
-#include "models/zoo.h"
+#include "cli/options/options.h"
+#include "cli/options/table.h"
+#include "models/zoo/zoo.h"
 #include "sim/graph/route.h"
 
 #include <inttypes.h>

@@ -4,11 +4,11 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/frame/json.h"
-#include "cli/frame/options.h"
 #include "cli/frame/stored.h"
-#include "cli/frame/table.h"
+#include "cli/options/options.h"
+#include "cli/options/table.h"
 #include "db/calibrations.h"
-#include "models/zoo.h"
+#include "models/zoo/zoo.h"
 
 #include <inttypes.h>
 #include <string.h>

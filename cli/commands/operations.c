@@ -3,7 +3,7 @@
 
 #include "base/arena.h"
 #include "cli/frame/stored.h"
-#include "sim/ask/replay.h"
+#include "sim/sweep/replay.h"
 
 static const char *slot_name(const sn_team *team) {
   if (team->count == 0) return "";

@@ -4,7 +4,7 @@
 
 #include "base/err.h"
 #include "cli/frame/fields.h"
-#include "cli/frame/options.h"
+#include "cli/options/options.h"
 #include "sim/ask/run.h"
 #include "sim/play/timeline.h"
 
@@ -22,7 +22,7 @@ typedef struct sn__operation_table {
 } sn__operation_table;
 
 /* The operations of the strategies asked for, else of all that the run has. A measured run is played back, any other
- * simulated again and compared with what is stored (sim/ask/replay.h); nothing is written where that cannot be done. */
+ * simulated again and compared with what is stored (sim/sweep/replay.h); nothing is written where that cannot be done. */
 sn_status sn__operations_write(const sn_args *args, const sn_run *run, const sn__operation_table *table, sn_err *err);
 
 #endif

@@ -7,8 +7,8 @@
  * the signal's. */
 #include "base/units.h"
 #include "cli/frame/json.h"
-#include "cli/frame/options.h"
-#include "cli/frame/table.h"
+#include "cli/options/options.h"
+#include "cli/options/table.h"
 #include "sim/ask/blocks.h"
 #include "sim/memory/pack_exact.h"
 

@@ -1,13 +1,13 @@
 /* `snsim report`: a stored run or sweep as one HTML page. The store keeps no plans, so a run is simulated again and
  * must come out as it was, but for what was executed, which is recorded; the page of a sweep shows what is stored. */
-#include "plots/page.h"
+#include "plots/page/page.h"
 
 #include "base/arena.h"
 #include "cli/frame/file_conflict.h"
-#include "cli/frame/options.h"
 #include "cli/frame/stored.h"
+#include "cli/options/options.h"
 #include "db/store.h"
-#include "sim/ask/replay.h"
+#include "sim/sweep/replay.h"
 
 #include <inttypes.h>
 

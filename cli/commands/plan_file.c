@@ -4,9 +4,9 @@
 
 #include "base/units.h"
 #include "cli/frame/json.h"
-#include "cli/frame/options.h"
 #include "cli/frame/question.h"
 #include "cli/frame/report.h"
+#include "cli/options/options.h"
 #include "plots/plot.h"
 #include "sim/graph/route.h"
 

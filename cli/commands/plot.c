@@ -4,11 +4,11 @@
 #include "plots/plot.h"
 
 #include "cli/commands/dtr.h"
-#include "cli/frame/gpu.h"
-#include "cli/frame/options.h"
 #include "cli/frame/stored.h"
+#include "cli/options/gpu.h"
+#include "cli/options/options.h"
 #include "db/store.h"
-#include "sim/ask/replay.h"
+#include "sim/sweep/replay.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -1,11 +1,11 @@
 /* `snsim show`: the stored runs, or one of them as it was printed first; the stored sweeps and calibrations. */
-#include "cli/commands/measured.h"
 #include "cli/frame/json.h"
-#include "cli/frame/options.h"
 #include "cli/frame/report.h"
 #include "cli/frame/stored.h"
-#include "cli/frame/table.h"
+#include "cli/options/options.h"
+#include "cli/options/table.h"
 #include "cli/sweep/sweep.h"
+#include "cli/train/measured.h"
 #include "db/calibrations.h"
 #include "db/store.h"
 

@@ -1,9 +1,9 @@
 /* `snsim show-net`: the layers of a network with what each makes, has and computes, and what PyTorch keeps of it for
  * backward. With --json the network itself, as a file that --net reads (docs/networks.md). */
-#include "cli/frame/options.h"
-#include "cli/frame/table.h"
-#include "models/op.h"
-#include "models/zoo.h"
+#include "cli/options/options.h"
+#include "cli/options/table.h"
+#include "models/op/op.h"
+#include "models/zoo/zoo.h"
 #include "sim/graph/route.h"
 
 #include <inttypes.h>

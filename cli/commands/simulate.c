@@ -8,11 +8,11 @@
 #include "base/units.h"
 #include "cli/frame/answer.h"
 #include "cli/frame/json.h"
-#include "cli/frame/options.h"
 #include "cli/frame/origins.h"
 #include "cli/frame/question.h"
 #include "cli/frame/report.h"
 #include "cli/frame/stored.h"
+#include "cli/options/options.h"
 #include "db/store.h"
 
 #include <inttypes.h>

@@ -1,11 +1,11 @@
 /* `snsim trace`: what one strategy of a stored run does when, as a file for Perfetto or chrome://tracing. The store
  * keeps no plans, so the run is simulated again and must come out as it was; of a measured run the iteration that took
  * least is recorded. */
-#include "plots/trace_events.h"
+#include "plots/page/trace_events.h"
 
-#include "cli/frame/options.h"
 #include "cli/frame/stored.h"
-#include "sim/ask/replay.h"
+#include "cli/options/options.h"
+#include "sim/sweep/replay.h"
 
 #include <inttypes.h>
 #include <string.h>

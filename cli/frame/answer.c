@@ -2,8 +2,8 @@
 #include "cli/frame/answer.h"
 
 #include "base/units.h"
-#include "cli/frame/table.h"
-#include "sim/ask/bands.h"
+#include "cli/options/table.h"
+#include "sim/capacity/bands.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -2,9 +2,9 @@
 #ifndef SN_CLI_FRAME_ANSWER_H
 #define SN_CLI_FRAME_ANSWER_H
 
-#include "cli/frame/out.h"
 #include "cli/frame/question.h"
-#include "sim/ask/answer.h"
+#include "cli/options/out.h"
+#include "sim/capacity/answer.h"
 
 /* The answer to a question whose network is loaded. */
 sn_answer *sn_question_answer(const sn_question *question, sn_err *err);

@@ -4,7 +4,7 @@
 #include "base/path.h"
 #include "cli/frame/origins.h"
 #include "exec/data/batch.h"
-#include "models/zoo.h"
+#include "models/zoo/zoo.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #ifndef SN_CLI_FRAME_FILE_CONFLICT_H
 #define SN_CLI_FRAME_FILE_CONFLICT_H
 
-#include "cli/frame/options.h"
+#include "cli/options/options.h"
 #include "sim/ask/run.h"
 
 /* SN_BAD_USAGE where two of --net, --gpu, --grid, --data and its labels, the database and the files that SQLite keeps

@@ -5,7 +5,7 @@
 #include "base/units.h"
 #include "cli/frame/answer.h"
 #include "cli/frame/report.h"
-#include "cli/frame/table.h"
+#include "cli/options/table.h"
 
 #include <cjson/cJSON.h>
 #include <inttypes.h>

@@ -3,7 +3,7 @@
 
 #include "base/path.h"
 #include "exec/data/batch.h"
-#include "models/zoo.h"
+#include "models/zoo/zoo.h"
 
 #include <stdlib.h>
 #include <string.h>

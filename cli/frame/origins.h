@@ -1,5 +1,5 @@
 /* Origins: the files that a command line makes a run from, as the store keeps them: by their absolute paths, so that
- * another command, started in another folder, knows them (cli/frame/file_conflict.h, sim/ask/replay.h).
+ * another command, started in another folder, knows them (cli/frame/file_conflict.h, sim/sweep/replay.h).
  *
  *   sn_origins origins;
  *   const sn_run whole = sn_origins_with(args, run, &origins);      looks at both as long as it is used
@@ -9,7 +9,7 @@
 #ifndef SN_CLI_FRAME_ORIGINS_H
 #define SN_CLI_FRAME_ORIGINS_H
 
-#include "cli/frame/options.h"
+#include "cli/options/options.h"
 #include "sim/ask/run.h"
 
 enum { SN_ORIGINS = 5 };

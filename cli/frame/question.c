@@ -2,10 +2,10 @@
 #include "cli/frame/question.h"
 
 #include "base/units.h"
-#include "cli/frame/out.h"
 #include "cli/frame/stored.h"
-#include "models/resolve.h"
-#include "models/zoo.h"
+#include "cli/options/out.h"
+#include "models/zoo/resolve.h"
+#include "models/zoo/zoo.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,11 +1,11 @@
 /* What the user asked, loaded: network, device with its overrides, strategies and switches. The same question with
- * another batch or other strategies is how advice is found (cli/commands/advice.c). */
+ * another batch or other strategies is how advice is found (cli/capacity/advice.c). */
 #ifndef SN_CLI_FRAME_QUESTION_H
 #define SN_CLI_FRAME_QUESTION_H
 
 #include "base/err.h"
-#include "cli/frame/options.h"
-#include "models/net.h"
+#include "cli/options/options.h"
+#include "models/net/net.h"
 #include "sim/ask/run.h"
 #include "sim/ask/simulate.h"
 #include "sim/device/calibration.h"
@@ -59,7 +59,7 @@ sn_net *sn_question_net(const sn_args *args, sn_err *err);
 
 void sn_question_free(sn_question *question);
 
-/* Where nothing fits: records SN_NO_FIT with what is needed, what there is and what would fit (sim/ask/remedy.h).
+/* Where nothing fits: records SN_NO_FIT with what is needed, what there is and what would fit (sim/capacity/remedy.h).
  * `results` are those of the strategies, or NULL. */
 sn_status sn_question_advise(const sn_question *question, const sn_result *const *results, sn_err *err);
 

@@ -5,8 +5,8 @@
 #include "base/units.h"
 #include "cli/frame/answer.h"
 #include "cli/frame/row_groups.h"
-#include "cli/frame/table.h"
-#include "models/zoo.h"
+#include "cli/options/table.h"
+#include "models/zoo/zoo.h"
 #include "sim/ask/explain.h"
 
 #include <inttypes.h>

@@ -4,7 +4,7 @@
 #define SN_CLI_FRAME_REPORT_H
 
 #include "base/err.h"
-#include "cli/frame/out.h"
+#include "cli/options/out.h"
 #include "sim/ask/run.h"
 #include "sim/device/external.h"
 

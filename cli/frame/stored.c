@@ -6,7 +6,7 @@
 #include "cli/frame/file_conflict.h"
 #include "cli/frame/report.h"
 #include "db/calibrations.h"
-#include "sim/ask/answer.h"
+#include "sim/capacity/answer.h"
 
 #include <errno.h>
 #include <inttypes.h>

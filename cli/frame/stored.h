@@ -3,7 +3,7 @@
 #define SN_CLI_FRAME_STORED_H
 
 #include "base/err.h"
-#include "cli/frame/options.h"
+#include "cli/options/options.h"
 #include "db/store.h"
 #include "sim/ask/run.h"
 #include "sim/device/calibration.h"

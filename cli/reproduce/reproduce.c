@@ -3,9 +3,9 @@
 
 #include "base/text.h"
 #include "cli/frame/json.h"
-#include "cli/frame/options.h"
-#include "cli/frame/table.h"
-#include "models/zoo.h"
+#include "cli/options/options.h"
+#include "cli/options/table.h"
+#include "models/zoo/zoo.h"
 #include "plots/chart.h"
 #include "plots/plot.h"
 #include "sim/ask/simulate.h"

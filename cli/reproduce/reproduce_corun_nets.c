@@ -2,12 +2,12 @@
  * Neural Network Training": threads of all operations alike (table I), how well climbing predicts (V), times by kind of
  * operation (VI), what each strategy gains (figure 3), how many operations run at once (4). */
 #include "cli/reproduce/reproduce.h"
-#include "models/zoo.h"
+#include "models/zoo/zoo.h"
 #include "sim/corun/schedule.h"
 #include "sim/device/scaling.h"
 #include "sim/policy/interval.h"
-#include "sim/policy/ops.h"
-#include "sim/policy/schedule.h"
+#include "sim/schedule/ops.h"
+#include "sim/schedule/schedule.h"
 
 #include <inttypes.h>
 #include <math.h>

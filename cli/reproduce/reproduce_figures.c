@@ -1,7 +1,7 @@
 /* Figures of [SN] that are no lists of printed numbers; see cli/reproduce/reproduce.h. */
 #include "cli/reproduce/reproduce.h"
-#include "models/op.h"
-#include "models/zoo.h"
+#include "models/op/op.h"
+#include "models/zoo/zoo.h"
 #include "sim/graph/route.h"
 
 #include <inttypes.h>

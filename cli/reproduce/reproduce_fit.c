@@ -1,8 +1,8 @@
-/* The largest size that fits, by the capacity search of sim/ask/fit.h; see the header. */
+/* The largest size that fits, by the capacity search of sim/capacity/fit.h; see the header. */
 #include "cli/reproduce/reproduce_fit.h"
 
-#include "models/zoo.h"
-#include "sim/ask/fit.h"
+#include "models/zoo/zoo.h"
+#include "sim/capacity/fit.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,12 +1,12 @@
 /* Inside `snsim reproduce`: the largest size of a network that fits a device, for several strategies at once.
  *
- * For tables 4 and 5; the search is that of sim/ask/fit.h.
+ * For tables 4 and 5; the search is that of sim/capacity/fit.h.
  */
 #ifndef SN_CLI_REPRODUCE_REPRODUCE_FIT_H
 #define SN_CLI_REPRODUCE_REPRODUCE_FIT_H
 
 #include "base/err.h"
-#include "models/net.h"
+#include "models/net/net.h"
 #include "sim/device/external.h"
 #include "sim/policy/strategy.h"
 

@@ -2,7 +2,7 @@
 #include "cli/reproduce/reproduce.h"
 
 #include "cli/reproduce/reproduce_fit.h"
-#include "models/zoo.h"
+#include "models/zoo/zoo.h"
 #include "sim/ask/simulate.h"
 #include "sim/device/device.h"
 

@@ -3,7 +3,7 @@
  * workspaces, is found anew from the four figures of the batch. */
 #include "cli/reproduce/reproduce.h"
 
-#include "models/zoo.h"
+#include "models/zoo/zoo.h"
 #include "sim/ask/simulate.h"
 #include "sim/device/device.h"
 

@@ -9,7 +9,7 @@
 
 #include "base/units.h"
 #include "cli/frame/file_conflict.h"
-#include "cli/frame/gpu.h"
+#include "cli/options/gpu.h"
 
 #include <inttypes.h>
 #include <signal.h>

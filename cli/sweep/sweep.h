@@ -10,12 +10,12 @@
 #ifndef SN_CLI_SWEEP_SWEEP_H
 #define SN_CLI_SWEEP_SWEEP_H
 
-#include "cli/frame/options.h"
-#include "cli/frame/out.h"
+#include "cli/options/options.h"
+#include "cli/options/out.h"
 #include "cli/sweep/ranks.h"
 #include "db/sweep.h"
-#include "sim/ask/grid.h"
-#include "sim/ask/point.h"
+#include "sim/sweep/grid.h"
+#include "sim/sweep/point.h"
 
 /* ---- messages between ranks ---- */
 enum {

@@ -6,9 +6,9 @@
 #include "cli/frame/file_conflict.h"
 #include "cli/frame/json.h"
 #include "cli/frame/report.h"
-#include "cli/frame/table.h"
+#include "cli/options/table.h"
 #include "cli/sweep/sweep.h"
-#include "models/zoo.h"
+#include "models/zoo/zoo.h"
 
 #include <inttypes.h>
 #include <string.h>

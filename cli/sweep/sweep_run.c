@@ -9,7 +9,7 @@
  * it is not listened to: a result counts only from whom the group was given to last. */
 #include "cli/sweep/sweep.h"
 
-#include "sim/ask/workers.h"
+#include "sim/sweep/workers.h"
 
 #include <inttypes.h>
 #include <signal.h>

@@ -3,7 +3,7 @@
  * long. */
 #include "cli/sweep/sweep.h"
 
-#include "sim/ask/workers.h"
+#include "sim/sweep/workers.h"
 
 #include <string.h>
 #include <time.h>

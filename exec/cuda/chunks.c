@@ -1,4 +1,4 @@
-/* Chunks: how many images one has. No product here can overflow, since models/net.h keeps all tensors of a net together
+/* Chunks: how many images one has. No product here can overflow, since models/net/net.h keeps all tensors of a net together
  * below 2^52 bytes. */
 #include "exec/cuda/chunks.h"
 

@@ -13,7 +13,7 @@
 #define SN_EXEC_CUDA_CHUNKS_H
 
 #include "base/err.h"
-#include "models/net.h"
+#include "models/net/net.h"
 
 #include <cudnn.h>
 

@@ -1,5 +1,5 @@
 /* Kernels: every operator but CONV, and the update, by cuDNN, cuBLAS and copies on the compute stream. The gradient
- * rules are the operator table's (models/op.h); exec/kernel/reference.h says what must come out.
+ * rules are the operator table's (models/op/op.h); exec/kernel/reference.h says what must come out.
  *
  * Three operators need what no library function does:
  *   DROPOUT       its mask is a function of seed, layer and iteration (exec/kernel/call.h) for every back end alike. The

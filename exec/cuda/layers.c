@@ -4,7 +4,7 @@
 
 #include "base/checked.h"
 #include "exec/kernel/kernel_internal.h"
-#include "models/op.h"
+#include "models/op/op.h"
 #include "sim/graph/route.h"
 
 #include <limits.h>

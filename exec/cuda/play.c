@@ -8,7 +8,7 @@
 #include "exec/cuda/cuda.h"
 
 #include "exec/kernel/kernel_internal.h"
-#include "models/op.h"
+#include "models/op/op.h"
 #include "sim/graph/route.h"
 
 #include <math.h>

@@ -13,7 +13,7 @@
 #define SN_EXEC_DATA_BATCH_H
 
 #include "base/err.h"
-#include "models/net.h"
+#include "models/net/net.h"
 
 #include <stdint.h>
 

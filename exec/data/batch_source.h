@@ -9,7 +9,7 @@
 #define SN_EXEC_DATA_BATCH_SOURCE_H
 
 #include "base/err.h"
-#include "models/net.h"
+#include "models/net/net.h"
 
 #include <stdint.h>
 

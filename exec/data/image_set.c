@@ -5,7 +5,7 @@
 #include "base/checked.h"
 #include "exec/data/little.h"
 #include "exec/data/npy.h"
-#include "models/net.h"
+#include "models/net/net.h"
 
 #include <inttypes.h>
 #include <stdbool.h>

@@ -8,7 +8,7 @@
 #include "base/checked.h"
 #include "base/utf8.h"
 #include "exec/data/little.h"
-#include "models/net.h"
+#include "models/net/net.h"
 
 #include <inttypes.h>
 #include <string.h>

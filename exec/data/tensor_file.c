@@ -6,7 +6,7 @@
 #include "base/replace.h"
 #include "base/utf8.h"
 #include "exec/data/little.h"
-#include "models/net.h"
+#include "models/net/net.h"
 
 #include <errno.h>
 #include <inttypes.h>

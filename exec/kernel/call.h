@@ -2,7 +2,7 @@
  * and which run this is. The same for the reference kernels (exec/kernel/reference.h) and the fast ones
  * (exec/machine/cpu_kernels.h).
  *
- * Shapes are the net's (NCHW, float32). Which pointers are set depends on the operator table (models/op.h):
+ * Shapes are the net's (NCHW, float32). Which pointers are set depends on the operator table (models/op/op.h):
  *
  *   forward    x (n_inputs), y (n_outputs)
  *   backward   x and y where the operator's backward reads them, dy (n_outputs), dx (n_inputs)
@@ -19,7 +19,7 @@
 #define SN_EXEC_KERNEL_CALL_H
 
 #include "exec/kernel/init.h"
-#include "models/net.h"
+#include "models/net/net.h"
 #include "sim/graph/optimizer.h"
 #include "sim/graph/pass.h"
 #include "sim/policy/part.h"

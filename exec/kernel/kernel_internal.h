@@ -97,7 +97,7 @@ static inline sn__sides sn__sides_of(const sn_attr *a, sn_shape in, uint32_t pla
 }
 
 /* Of a POOL, global or not. The windows of an adaptive one are ordinary ones where the output's size divides the
- * input's along every side (models/net.h). */
+ * input's along every side (models/net/net.h). */
 static inline sn__sides sn__pool_sides(const sn_layer *layer, sn_shape in) {
   const sn_attr *a = layer->attr;
   sn__sides s = sn__sides_of(a, in, a->planes, layer->out, layer->planes);
@@ -303,7 +303,7 @@ static inline bool sn__window_sees(const sn__windows *w, uint64_t window, uint64
          sn__same_end(w, window % across == across - 1, i % w->size, j % w->size);
 }
 
-/* Distances between positions of a window, by number, and the row of the table for one (models/net.h). */
+/* Distances between positions of a window, by number, and the row of the table for one (models/net/net.h). */
 static inline uint64_t sn__distances(const sn__windows *w) {
   const uint64_t side = 2 * (uint64_t)w->size - 1;
   return w->size > 0 ? side * side : 2 * w->positions - 1;

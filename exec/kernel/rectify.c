@@ -1,7 +1,7 @@
 /* Which steps are rectified by their BN; see the header. By net and route alone, in constant time. */
 #include "exec/kernel/rectify.h"
 
-#include "models/rectifier.h"
+#include "models/net/rectifier.h"
 #include "sim/graph/route.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* Reference kernels of ACT: the modes' definitions and derivatives (models/net.h), as PyTorch has them. Where a
+/* Reference kernels of ACT: the modes' definitions and derivatives (models/net/net.h), as PyTorch has them. Where a
  * derivative jumps, it is at the bend what it is below it; of modes with two bends 0, or what it is beyond, at both. */
 #include "exec/kernel/reference_internal.h"
 

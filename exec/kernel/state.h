@@ -9,7 +9,7 @@
 #include "base/err.h"
 #include "base/fnv.h"
 #include "exec/kernel/call.h"
-#include "models/net.h"
+#include "models/net/net.h"
 
 #include <stdbool.h>
 #include <stddef.h>

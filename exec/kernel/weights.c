@@ -7,7 +7,7 @@
 #include "base/utf8.h"
 #include "exec/data/tensor_file.h"
 #include "exec/kernel/kernel_internal.h"
-#include "models/op.h"
+#include "models/op/op.h"
 #include "sim/graph/freeze.h"
 
 #include <inttypes.h>

@@ -20,7 +20,7 @@
 
 #include "base/err.h"
 #include "exec/kernel/state.h"
-#include "models/net.h"
+#include "models/net/net.h"
 
 typedef struct sn_weights sn_weights;
 

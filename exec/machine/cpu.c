@@ -12,7 +12,7 @@
 #include "exec/kernel/rectify.h"
 #include "exec/kernel/view.h"
 #include "exec/machine/outside.h"
-#include "models/op.h"
+#include "models/op/op.h"
 #include "sim/graph/route.h"
 
 #include <stdlib.h>

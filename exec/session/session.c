@@ -5,7 +5,7 @@
 #include "base/checked.h"
 #include "base/units.h"
 #include "exec/machine/outside.h"
-#include "models/op.h"
+#include "models/op/op.h"
 #include "sim/device/device.h"
 #include "sim/graph/route.h"
 

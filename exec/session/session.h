@@ -25,7 +25,7 @@
 #include "base/err.h"
 #include "exec/kernel/weights.h"
 #include "exec/machine/machine.h"
-#include "models/net.h"
+#include "models/net/net.h"
 #include "sim/ask/run.h"
 #include "sim/ask/simulate.h"
 #include "sim/device/calibration.h"

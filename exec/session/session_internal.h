@@ -8,7 +8,7 @@
 #include "sim/ask/corun_plans.h"
 #include "sim/ask/result.h"
 #include "sim/device/device.h"
-#include "sim/policy/schedule.h"
+#include "sim/schedule/schedule.h"
 
 /* What all strategies of one dialect share, made when first asked for. */
 typedef struct sn__graph {

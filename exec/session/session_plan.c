@@ -6,9 +6,9 @@
 #include "exec/machine/lanes.h"
 #include "sim/ask/explain.h"
 #include "sim/graph/route.h"
+#include "sim/make/make.h"
 #include "sim/plan/check.h"
 #include "sim/plan/lower.h"
-#include "sim/plan/make.h"
 #include "sim/play/device_model.h"
 
 #include <assert.h>

@@ -9,7 +9,7 @@
 #define SN_EXEC_SESSION_SLOWING_H
 
 #include "exec/session/copies.h"
-#include "models/net.h"
+#include "models/net/net.h"
 #include "sim/device/external.h"
 #include "sim/plan/plan.h"
 #include "sim/play/trace.h"

@@ -16,7 +16,7 @@
 
 #include "base/err.h"
 #include "exec/session/session.h"
-#include "models/net.h"
+#include "models/net/net.h"
 #include "sim/device/calibration.h"
 #include "sim/policy/mix.h"
 

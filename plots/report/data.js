@@ -1,4 +1,4 @@
-/* The report's data: what plots/page_data.c wrote, with differences summed up again. */
+/* The report's data: what plots/page/page_data.c wrote, with differences summed up again. */
 const data = JSON.parse(document.getElementById("data").textContent);
 const run = data.run, results = data.results;
 let N, T; /* of the graph looked at: forward steps, and those with the backward ones behind them */

@@ -1,4 +1,4 @@
-/* A sweep's data, as plots/page_sweep.c wrote it: a column of numbers per figure; a point is an index into them. */
+/* A sweep's data, as plots/page/page_sweep.c wrote it: a column of numbers per figure; a point is an index into them. */
 const data = JSON.parse(document.getElementById("data").textContent);
 const sweep = data.sweep, names = data.names, columns = data.columns;
 const N = columns.batch.length;

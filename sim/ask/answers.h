@@ -13,8 +13,8 @@
 #include "base/err.h"
 #include "sim/ask/run.h"
 #include "sim/graph/iteration.h"
-#include "sim/policy/schedule.h"
 #include "sim/policy/strategy.h"
+#include "sim/schedule/schedule.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -2,7 +2,7 @@
 #include "sim/ask/caching_need.h"
 
 #include "base/checked.h"
-#include "models/op.h"
+#include "models/op/op.h"
 #include "sim/device/device.h"
 #include "sim/graph/resident.h"
 #include "sim/graph/route.h"

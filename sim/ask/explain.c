@@ -2,11 +2,11 @@
 #include "sim/ask/explain.h"
 
 #include "base/units.h"
-#include "models/op.h"
+#include "models/op/op.h"
 #include "sim/graph/route.h"
 #include "sim/plan/high_water.h"
 #include "sim/policy/options.h"
-#include "sim/policy/units.h"
+#include "sim/schedule/units.h"
 
 #include <stdbool.h>
 #include <stdio.h>

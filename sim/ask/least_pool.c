@@ -2,8 +2,8 @@
 #include "sim/ask/least_pool.h"
 
 #include "base/checked.h"
+#include "sim/make/fullest.h"
 #include "sim/memory/pool.h"
-#include "sim/plan/fullest.h"
 #include "sim/plan/lower.h"
 
 /* Places between the floor and the first pool that is enough, and steps down from the best of them. */

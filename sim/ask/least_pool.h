@@ -17,8 +17,8 @@
 #include "base/err.h"
 #include "sim/device/cost.h"
 #include "sim/policy/options.h"
-#include "sim/policy/schedule.h"
 #include "sim/policy/strategy.h"
+#include "sim/schedule/schedule.h"
 
 #include <stdint.h>
 

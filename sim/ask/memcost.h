@@ -6,7 +6,7 @@
 #define SN_SIM_ASK_MEMCOST_H
 
 #include "base/err.h"
-#include "models/net.h"
+#include "models/net/net.h"
 #include "sim/device/external.h"
 #include "sim/graph/precision.h"
 

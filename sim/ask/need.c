@@ -4,7 +4,7 @@
 #include "base/checked.h"
 #include "sim/ask/result.h"
 #include "sim/graph/route.h"
-#include "sim/plan/fullest.h"
+#include "sim/make/fullest.h"
 #include "sim/plan/lower.h"
 
 /* Of memory and pool once so many bytes are in it. */

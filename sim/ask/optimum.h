@@ -17,7 +17,7 @@
 #define SN_SIM_ASK_OPTIMUM_H
 
 #include "base/err.h"
-#include "models/net.h"
+#include "models/net/net.h"
 #include "sim/ask/run.h"
 #include "sim/ask/simulate.h"
 #include "sim/device/external.h"

@@ -3,15 +3,15 @@
 
 #include "base/arena.h"
 #include "base/checked.h"
-#include "models/op.h"
-#include "models/zoo.h"
+#include "models/op/op.h"
+#include "models/zoo/zoo.h"
 #include "sim/ask/caching_need.h"
 #include "sim/ask/corun_plans.h"
 #include "sim/ask/result.h"
 #include "sim/device/device.h"
 #include "sim/graph/route.h"
 #include "sim/play/device_model.h"
-#include "sim/policy/schedule.h"
+#include "sim/schedule/schedule.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -12,7 +12,7 @@
  *   network and iteration      routes (but for those whose workspaces are tensors), their schedules, persistent bytes
  *                              their instructions but for algorithms and addresses, as long as nothing is sent out for
  *                              want of room (sim/plan/lower_from_known.h)
- *   algorithms                 plans (sim/plan/proved.h) that first fit has room for, or whose bytes nothing has room
+ *   algorithms                 plans (sim/make/proved.h) that first fit has room for, or whose bytes nothing has room
  *                              for
  *   blocks and limits alone    packings: of devices with the same algorithms, and of tensors without any workspace
  *   and on the device          costs, graphs whose workspaces are tensors
@@ -26,18 +26,18 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "models/net.h"
+#include "models/net/net.h"
 #include "sim/ask/corun_plans.h"
 #include "sim/ask/run.h"
 #include "sim/device/cost.h"
 #include "sim/device/external.h"
 #include "sim/graph/pass.h"
+#include "sim/make/proved.h"
+#include "sim/make/standing.h"
 #include "sim/memory/packings.h"
-#include "sim/plan/proved.h"
-#include "sim/plan/standing.h"
 #include "sim/policy/options.h"
-#include "sim/policy/schedule.h"
 #include "sim/policy/strategy.h"
+#include "sim/schedule/schedule.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,7 +3,7 @@
 
 #include "base/arena.h"
 #include "base/checked.h"
-#include "models/op.h"
+#include "models/op/op.h"
 #include "sim/device/device.h"
 #include "sim/device/link.h"
 #include "sim/graph/resident.h"

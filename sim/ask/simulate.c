@@ -15,11 +15,11 @@
 #include "sim/device/cost.h"
 #include "sim/device/device.h"
 #include "sim/graph/route.h"
+#include "sim/make/make.h"
 #include "sim/memory/pool.h"
 #include "sim/plan/lower.h"
-#include "sim/plan/make.h"
 #include "sim/play/device_model.h"
-#include "sim/policy/schedule.h"
+#include "sim/schedule/schedule.h"
 
 #include <stdlib.h>
 

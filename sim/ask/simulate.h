@@ -17,7 +17,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "models/net.h"
+#include "models/net/net.h"
 #include "sim/ask/need.h"
 #include "sim/ask/run.h"
 #include "sim/device/external.h"

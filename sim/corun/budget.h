@@ -27,8 +27,8 @@
 
 #include "base/err.h"
 #include "sim/corun/ranks.h"
-#include "sim/policy/ops.h"
 #include "sim/policy/options.h"
+#include "sim/schedule/ops.h"
 
 #include <stdbool.h>
 #include <stdint.h>

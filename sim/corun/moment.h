@@ -8,7 +8,7 @@
 #include "sim/corun/problem.h"
 #include "sim/corun/ranks.h"
 #include "sim/device/pace.h"
-#include "sim/policy/timetable.h"
+#include "sim/schedule/timetable.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* A set of numbers; see the header. */
 #include "sim/corun/number_set.h"
 
-#include "models/net.h"
+#include "models/net/net.h"
 
 #include <string.h>
 

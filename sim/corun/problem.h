@@ -8,7 +8,7 @@
 #include "base/err.h"
 #include "sim/corun/times.h"
 #include "sim/device/cores.h"
-#include "sim/policy/ops.h"
+#include "sim/schedule/ops.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* Operations that are ready, in an order; see the header. */
 #include "sim/corun/ranks.h"
 
-#include "models/net.h"
+#include "models/net/net.h"
 
 static const sn__need absent = {{INT64_MAX, INT64_MAX, INT64_MAX}, INT64_MAX, INT64_MAX};
 

@@ -18,9 +18,9 @@
 #include "sim/corun/times.h"
 #include "sim/device/cores.h"
 #include "sim/policy/mix.h"
-#include "sim/policy/ops.h"
 #include "sim/policy/policy.h"
-#include "sim/policy/timetable.h"
+#include "sim/schedule/ops.h"
+#include "sim/schedule/timetable.h"
 
 #include <stdint.h>
 

@@ -15,7 +15,7 @@
 #define SN_SIM_CORUN_TIMES_H
 
 #include "base/err.h"
-#include "models/net.h"
+#include "models/net/net.h"
 #include "sim/device/calibration.h"
 #include "sim/device/external.h"
 #include "sim/graph/optimizer.h"

@@ -2,8 +2,8 @@
 #include "sim/device/calibration.h"
 
 #include "base/arena.h"
-#include "models/op.h"
-#include "models/rectifier.h"
+#include "models/net/rectifier.h"
+#include "models/op/op.h"
 #include "sim/device/device.h"
 #include "sim/device/neighbours.h"
 

@@ -18,7 +18,7 @@
 #ifndef SN_SIM_DEVICE_CALIBRATION_H
 #define SN_SIM_DEVICE_CALIBRATION_H
 
-#include "models/net.h"
+#include "models/net/net.h"
 #include "sim/device/cost.h"
 #include "sim/device/device.h"
 #include "sim/device/external.h"

@@ -6,7 +6,7 @@
 #ifndef SN_SIM_DEVICE_CONV_H
 #define SN_SIM_DEVICE_CONV_H
 
-#include "models/net.h"
+#include "models/net/net.h"
 #include "sim/device/external.h"
 
 #include <stdbool.h>

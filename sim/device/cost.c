@@ -4,7 +4,7 @@
 
 #include "base/arena.h"
 #include "base/checked.h"
-#include "models/op.h"
+#include "models/op/op.h"
 #include "sim/device/device.h"
 #include "sim/device/same_costs.h"
 #include "sim/device/scaling.h"

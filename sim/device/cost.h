@@ -12,7 +12,7 @@
 #define SN_SIM_DEVICE_COST_H
 
 #include "base/err.h"
-#include "models/net.h"
+#include "models/net/net.h"
 #include "sim/device/conv.h"
 #include "sim/device/external.h"
 #include "sim/graph/optimizer.h"

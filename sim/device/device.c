@@ -5,7 +5,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
-#include "models/op.h"
+#include "models/op/op.h"
 #include "sim/device/device_internal.h"
 #include "sim/device/embedded.h"
 #include "sim/device/same_costs.h"

@@ -8,7 +8,7 @@
 #define SN_SIM_DEVICE_DEVICE_H
 
 #include "base/err.h"
-#include "models/net.h"
+#include "models/net/net.h"
 #include "sim/device/cores.h"
 #include "sim/device/external.h"
 #include "sim/graph/precision.h"

@@ -2,7 +2,7 @@
 #include "sim/device/neighbours.h"
 
 #include "base/arena.h"
-#include "models/op.h"
+#include "models/op/op.h"
 #include "sim/device/device.h"
 
 #include <math.h>

@@ -6,7 +6,7 @@
 #ifndef SN_SIM_DEVICE_SAME_COSTS_H
 #define SN_SIM_DEVICE_SAME_COSTS_H
 
-#include "models/net.h"
+#include "models/net/net.h"
 
 #include <stdint.h>
 

@@ -1,7 +1,7 @@
 /* From operations to laws; see the header. */
 #include "sim/device/scaling.h"
 
-#include "models/op.h"
+#include "models/op/op.h"
 #include "sim/device/cost.h"
 
 #include <assert.h>

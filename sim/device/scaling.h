@@ -7,7 +7,7 @@
 #ifndef SN_SIM_DEVICE_SCALING_H
 #define SN_SIM_DEVICE_SCALING_H
 
-#include "models/net.h"
+#include "models/net/net.h"
 #include "sim/device/cores.h"
 #include "sim/graph/optimizer.h"
 #include "sim/graph/pass.h"

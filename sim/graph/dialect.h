@@ -21,7 +21,7 @@
 #define SN_SIM_GRAPH_DIALECT_H
 
 #include "base/err.h"
-#include "models/net.h"
+#include "models/net/net.h"
 
 #include <stdbool.h>
 #include <stdint.h>

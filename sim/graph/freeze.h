@@ -1,5 +1,5 @@
 /* Freeze: layers whose parameters are not trained (requires_grad_(False) in PyTorch), by globs over layers' names
- * (models/globs.h); NULL and "" freeze nothing. Of a network with adapters (models/lora.h) all but these is frozen,
+ * (models/net/globs.h); NULL and "" freeze nothing. Of a network with adapters (models/build/lora.h) all but these is frozen,
  * unless globs say what is.
  *
  * A frozen parameter has no gradient and no optimizer state. Backward goes down to the first layer that is trained:
@@ -11,8 +11,8 @@
 #define SN_SIM_GRAPH_FREEZE_H
 
 #include "base/err.h"
-#include "models/globs.h"
-#include "models/net.h"
+#include "models/net/globs.h"
+#include "models/net/net.h"
 
 #include <stdbool.h>
 #include <stdint.h>

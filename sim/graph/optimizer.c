@@ -3,7 +3,7 @@
 
 #include "base/checked.h"
 #include "base/text.h"
-#include "models/op.h"
+#include "models/op/op.h"
 #include "sim/graph/freeze.h"
 
 #include <stdio.h>

@@ -39,7 +39,7 @@
 #define SN_SIM_GRAPH_OPTIMIZER_H
 
 #include "base/err.h"
-#include "models/net.h"
+#include "models/net/net.h"
 
 #include <stdbool.h>
 #include <stdint.h>

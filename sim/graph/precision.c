@@ -1,7 +1,7 @@
 /* Widths of values by precision; see the header. A layer is looked at when its last input is known, with a stack. */
 #include "sim/graph/precision.h"
 #include "base/text.h"
-#include "models/lora.h"
+#include "models/build/lora.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -32,7 +32,7 @@
 #define SN_SIM_GRAPH_PRECISION_H
 
 #include "base/err.h"
-#include "models/net.h"
+#include "models/net/net.h"
 #include "sim/graph/dialect.h"
 #include "sim/graph/optimizer.h"
 

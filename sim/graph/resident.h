@@ -10,7 +10,7 @@
 #ifndef SN_SIM_GRAPH_RESIDENT_H
 #define SN_SIM_GRAPH_RESIDENT_H
 
-#include "models/net.h"
+#include "models/net/net.h"
 #include "sim/graph/dialect.h"
 #include "sim/graph/iteration.h"
 

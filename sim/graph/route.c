@@ -9,7 +9,7 @@
 
 #include "base/arena.h"
 #include "base/checked.h"
-#include "models/op.h"
+#include "models/op/op.h"
 #include "sim/graph/route_internal.h"
 #include "sim/graph/route_order.h"
 

@@ -29,7 +29,7 @@
 #define SN_SIM_GRAPH_ROUTE_H
 
 #include "base/err.h"
-#include "models/net.h"
+#include "models/net/net.h"
 #include "sim/graph/dialect.h"
 #include "sim/graph/iteration.h"
 #include "sim/graph/pass.h"

@@ -28,7 +28,7 @@ static bool give_outputs(sn_ordered *queue, const sn_net *net, uint32_t *arrived
   return good;
 }
 
-/* The net's layers are without cycles, and all are reached from DATA (models/finish.c). */
+/* The net's layers are without cycles, and all are reached from DATA (models/build/finish.c). */
 sn_status sn__route_eager_order(sn__route_maker *b, sn_err *err) {
   const sn_net *net = b->net;
   uint32_t *arrived = calloc(net->n_layers, sizeof *arrived), done = 0;

@@ -6,7 +6,7 @@
  *   update     four kernels behind the one that made the gradient */
 #include "base/arena.h"
 #include "base/checked.h"
-#include "models/op.h"
+#include "models/op/op.h"
 #include "sim/graph/route_internal.h"
 
 #include <stdlib.h>

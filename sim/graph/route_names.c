@@ -1,5 +1,5 @@
 /* Names of what a route is made of; see sim/graph/route.h. */
-#include "models/op.h"
+#include "models/op/op.h"
 #include "sim/graph/route.h"
 
 #include <stdio.h>

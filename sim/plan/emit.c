@@ -3,7 +3,7 @@
 
 #include "base/checked.h"
 #include "sim/graph/route.h"
-#include "sim/policy/offload.h"
+#include "sim/schedule/offload.h"
 
 #include <stdlib.h>
 

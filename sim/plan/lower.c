@@ -5,8 +5,8 @@
 #include "sim/graph/route.h"
 #include "sim/plan/emit.h"
 #include "sim/plan/place.h"
-#include "sim/policy/offload.h"
 #include "sim/policy/residency.h"
+#include "sim/schedule/offload.h"
 
 #include <stdio.h>
 

@@ -17,8 +17,8 @@
 #include "sim/device/cost.h"
 #include "sim/plan/plan.h"
 #include "sim/policy/options.h"
-#include "sim/policy/schedule.h"
 #include "sim/policy/strategy.h"
+#include "sim/schedule/schedule.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -2,7 +2,7 @@
 #include "sim/plan/lower_corun.h"
 
 #include "base/checked.h"
-#include "models/op.h"
+#include "models/op/op.h"
 #include "sim/graph/route.h"
 #include "sim/memory/pool.h"
 #include "sim/plan/check.h"

@@ -1,4 +1,4 @@
-/* Lowering of a timetable: turns what runs when on which cores (sim/policy/timetable.h) into a plan of several compute
+/* Lowering of a timetable: turns what runs when on which cores (sim/schedule/timetable.h) into a plan of several compute
  * lanes, whose addresses and fences hold for every timing.
  *
  *   at its start   an operation is ordered behind what it needs (tensors, and what lies outside the pool), behind who
@@ -23,7 +23,7 @@
 #include "sim/memory/packings.h"
 #include "sim/plan/plan.h"
 #include "sim/policy/options.h"
-#include "sim/policy/timetable.h"
+#include "sim/schedule/timetable.h"
 
 /* Who executes the plan may know better than the cost model what workspace an operation needs with so many threads. */
 typedef struct sn_corun_scratch {

@@ -1,7 +1,7 @@
 /* Plan: freeing, names, and the JSON form (docs/plan-format.md). */
 #include "sim/plan/plan.h"
 
-#include "models/op.h"
+#include "models/op/op.h"
 #include "sim/device/conv.h"
 #include "sim/device/device.h"
 #include "sim/graph/route.h"

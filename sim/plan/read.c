@@ -2,7 +2,7 @@
 #include "sim/plan/read.h"
 
 #include "base/checked.h"
-#include "models/op.h"
+#include "models/op/op.h"
 #include "sim/device/conv.h"
 #include "sim/graph/route.h"
 #include "sim/policy/conditions.h"

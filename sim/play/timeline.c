@@ -3,7 +3,7 @@
 #include "sim/play/timeline.h"
 
 #include "base/arena.h"
-#include "models/op.h"
+#include "models/op/op.h"
 #include "sim/graph/route.h"
 #include "sim/play/caching_map.h"
 

@@ -1,7 +1,7 @@
 /* Conditions; see the header. Of each: how options ask for it. What options say in words is in sn_conditions_of(). */
 #include "sim/policy/conditions.h"
 
-#include "models/globs.h"
+#include "models/net/globs.h"
 
 #include <inttypes.h>
 #include <stdio.h>

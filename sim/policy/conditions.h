@@ -9,7 +9,7 @@
 #define SN_SIM_POLICY_CONDITIONS_H
 
 #include "base/err.h"
-#include "models/net.h"
+#include "models/net/net.h"
 #include "sim/policy/options.h"
 
 #include <stdbool.h>

@@ -50,7 +50,7 @@ typedef struct sn_options {
   sn_workspace workspace; /* [SN] 3.5 */
   sn_external external;
   sn_allocator allocator; /* the pool, or cudaMalloc/cudaFree for every tensor ([SN] table 2) */
-  sn_placement placement; /* of plans' addresses (sim/plan/make.h); published systems have first fit in any case */
+  sn_placement placement; /* of plans' addresses (sim/make/make.h); published systems have first fit in any case */
   sn_iteration iteration; /* what it is for: how parameters are updated, behind how many batches */
   sn_corun_options corun;
   bool shared_link;    /* copies of both directions share the link's bandwidth */

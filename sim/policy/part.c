@@ -1,7 +1,7 @@
 /* Parts of steps; see the header. */
 #include "sim/policy/part.h"
 
-#include "models/op.h"
+#include "models/op/op.h"
 #include "sim/graph/route.h"
 
 const char *sn_step_part_name(sn_step_part part) {

@@ -1,4 +1,4 @@
-/* Part of a step: what may run on its own, beside other operations (co-run plans; sim/policy/ops.h).
+/* Part of a step: what may run on its own, beside other operations (co-run plans; sim/schedule/ops.h).
  *
  * The backward step of a CONV, DECONV or FC is two operations: FILTER reads x and dy and makes the gradients of the
  * parameters, the bias' too; DATA reads dy and makes dx, and x may be gone by then. Every other step is WHOLE. Steps

@@ -47,7 +47,7 @@ typedef enum sn_offload {
   SN_OFFLOAD_NARROW_CACHE, /* superneurons-paper: the cache, but only CONV and FORK outputs leave */
   SN_OFFLOAD_LONG_LIVED,   /* tensorflow: outputs unused for 3/4 of the iteration, to pageable memory */
   SN_OFFLOAD_SAVED,        /* pytorch+offload: all that is kept for backward (torch.autograd.graph.save_on_cpu) */
-  SN_OFFLOAD_PLANNED,      /* offload with recompute=optimal: what its schedule says (sim/policy/send.h) */
+  SN_OFFLOAD_PLANNED,      /* offload with recompute=optimal: what its schedule says (sim/schedule/send.h) */
   SN_OFFLOADS
 } sn_offload;
 
@@ -57,10 +57,10 @@ typedef enum sn_recompute {
   SN_RECOMPUTE_MEMORY,
   SN_RECOMPUTE_COST,
   SN_RECOMPUTE_LAYERS,  /* mxnet: ACT, LRN and POOL outputs, layer by layer, each once */
-  SN_RECOMPUTE_UNITS,   /* pytorch: torch.utils.checkpoint around each unit of the net (sim/policy/units.h) */
-  SN_RECOMPUTE_SQRT,    /* some outputs of stages stay, any layer runs again once (sim/policy/schedule_sqrt.h) */
-  SN_RECOMPUTE_OPTIMAL, /* least time for the memory there is (sim/policy/schedule_optimal.h) */
-  SN_RECOMPUTE_DTR,     /* what DTR does in the memory there is (sim/policy/schedule_dtr.h) */
+  SN_RECOMPUTE_UNITS,   /* pytorch: torch.utils.checkpoint around each unit of the net (sim/schedule/units.h) */
+  SN_RECOMPUTE_SQRT,    /* some outputs of stages stay, any layer runs again once (sim/schedule/schedule_sqrt.h) */
+  SN_RECOMPUTE_OPTIMAL, /* least time for the memory there is (sim/schedule/schedule_optimal.h) */
+  SN_RECOMPUTE_DTR,     /* what DTR does in the memory there is (sim/schedule/schedule_dtr.h) */
   SN_RECOMPUTES
 } sn_recompute;
 

@@ -3,7 +3,7 @@
 
 #include "base/checked.h"
 #include "base/ordered.h"
-#include "models/net.h"
+#include "models/net/net.h"
 
 #include <stdlib.h>
 

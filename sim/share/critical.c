@@ -2,7 +2,7 @@
  * sn_costs_new() limits the sum of all steps. */
 #include "sim/share/critical.h"
 
-#include "models/op.h"
+#include "models/op/op.h"
 #include "sim/graph/route.h"
 
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 #include "tests/fuzz/fuzz.h"
 
 #include "exec/data/batch_source.h"
-#include "models/build.h"
+#include "models/build/build.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
  * what the cost model divides by, and a small network has costs on it, or takes too long. */
 #include "tests/fuzz/fuzz.h"
 
-#include "models/zoo.h"
+#include "models/zoo/zoo.h"
 #include "sim/device/cost.h"
 #include "sim/device/device.h"
 

@@ -2,8 +2,8 @@
  * under every heuristic, with little memory, and keeps its promises. */
 #include "tests/fuzz/fuzz.h"
 
-#include "sim/ask/dtr_log.h"
-#include "sim/memory/dtr.h"
+#include "sim/dtr/dtr.h"
+#include "sim/dtr/dtr_log.h"
 
 #include <stdlib.h>
 #include <string.h>

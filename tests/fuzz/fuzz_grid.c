@@ -3,8 +3,8 @@
  * again. Names of files are not followed. */
 #include "tests/fuzz/fuzz.h"
 
-#include "models/zoo.h"
-#include "sim/ask/grid.h"
+#include "models/zoo/zoo.h"
+#include "sim/sweep/grid.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* Fuzz target: a JSON network. Whatever the bytes, there is a net or an error that says where, and a net is sound: the
- * cross-references of models/net.h hold, as everything behind the builder relies on them. */
+ * cross-references of models/net/net.h hold, as everything behind the builder relies on them. */
 #include "tests/fuzz/fuzz.h"
 
-#include "models/op.h"
-#include "models/zoo.h"
+#include "models/op/op.h"
+#include "models/zoo/zoo.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  * be written as a network file and read again. */
 #include "tests/fuzz/fuzz.h"
 
-#include "models/zoo_internal.h"
+#include "models/zoo/zoo_internal.h"
 
 #include <stdlib.h>
 #include <string.h>

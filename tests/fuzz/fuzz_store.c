@@ -9,10 +9,10 @@
 
 #include "cli/frame/json.h"
 #include "cli/frame/report.h"
-#include "plots/page.h"
+#include "plots/page/page.h"
 #include "plots/plot.h"
-#include "sim/ask/compare.h"
-#include "sim/ask/replay.h"
+#include "sim/capacity/compare.h"
+#include "sim/sweep/replay.h"
 #include "tests/unit/stored_answers.h"
 
 #include <ctype.h>

@@ -4,7 +4,7 @@
 #include "tests/fuzz/fuzz.h"
 
 #include "exec/kernel/weights.h"
-#include "models/build.h"
+#include "models/build/build.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -15,9 +15,10 @@ ALLOWED = {
     "cli": set(lint.LAYERS),
 }
 ROOMS = {  # the lowest room first
-    "sim": ("memory", "graph", "device", "share", "policy", "plan", "corun", "play", "ask"),
+    "models": ("net", "op", "build", "zoo", "json", "onnx"),
+    "sim": ("memory", "dtr", "graph", "device", "share", "policy", "schedule", "plan", "make", "corun", "play", "ask", "capacity", "sweep"),
     "exec": ("data", "kernel", "machine", "cpu", "cuda", "session"),
-    "cli": ("frame", "sweep", "commands", "reproduce"),
+    "cli": ("options", "frame", "sweep", "capacity", "train", "commands", "reproduce"),
 }
 THIRD_PARTY = (
     (re.compile(r"sqlite"), {"db"}),

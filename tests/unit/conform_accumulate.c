@@ -3,7 +3,7 @@
  * order of float32 sums makes. Skipped in a build without CPU kernels. */
 #include "exec/data/tensor_file.h"
 #include "exec/session/session.h"
-#include "models/zoo.h"
+#include "models/zoo/zoo.h"
 #include "tests/unit/image_files.h"
 
 #include <math.h>

@@ -6,7 +6,7 @@
  * as well. Without CPU kernels in the build everything here is skipped. */
 #include "exec/data/tensor_file.h"
 #include "exec/session/session.h"
-#include "models/zoo.h"
+#include "models/zoo/zoo.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

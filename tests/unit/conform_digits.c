@@ -1,7 +1,7 @@
 /* Training that learns something: lenet on digits drawn for the purpose reads most of them right after a short while,
  * and every strategy gives the same losses and parameters to the bit. Skipped in a build without CPU kernels. */
 #include "exec/session/session.h"
-#include "models/zoo.h"
+#include "models/zoo/zoo.h"
 #include "tests/unit/image_files.h"
 
 enum { ITERATIONS = 60, BATCH = 32 };

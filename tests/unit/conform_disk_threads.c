@@ -5,7 +5,7 @@
  * Copies start late at random, so that fences are needed. ThreadSanitizer runs this as well. Without CPU kernels in the
  * build everything here is skipped. */
 #include "exec/session/session.h"
-#include "models/zoo.h"
+#include "models/zoo/zoo.h"
 
 #include <setjmp.h>
 #include <signal.h>

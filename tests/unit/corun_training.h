@@ -5,7 +5,7 @@
 #define SN_TESTS_CORUN_TRAINING_H
 
 #include "exec/session/session.h"
-#include "models/zoo.h"
+#include "models/zoo/zoo.h"
 #include "sim/play/recording.h"
 #include "tests/unit/prng.h"
 

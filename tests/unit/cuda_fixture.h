@@ -18,7 +18,7 @@
 #include "exec/kernel/reference.h"
 #include "exec/machine/cuda_module.h"
 #include "exec/session/calibrate.h"
-#include "models/zoo.h"
+#include "models/zoo/zoo.h"
 #include "sim/plan/lower.h"
 #include "tests/fake_cuda/fake_cuda.h"
 #include "tests/unit/net_runner.h"

@@ -1,10 +1,10 @@
-/* DTR by its definitions (sim/memory/dtr.h), without a thought for speed: regions are the sets that DTR's simulator
+/* DTR by its definitions (sim/dtr/dtr.h), without a thought for speed: regions are the sets that DTR's simulator
  * keeps, classes are looked up by going along all storages, the pool is moved item by item. For programs of up to
  * NAIVE_MOST storages. What happens is written down as it happens. */
 #ifndef SN_TESTS_DTR_NAIVE_H
 #define SN_TESTS_DTR_NAIVE_H
 
-#include "sim/memory/dtr.h"
+#include "sim/dtr/dtr.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,7 +3,7 @@
  *   SN_DTR_LOGS   a folder with the logs, unpacked
  *
  * Neither logs nor figures are of this project: both are in ../shared/data/dtr, and skipped where that is not there. */
-#include "sim/ask/dtr.h"
+#include "sim/dtr/dtr_replay.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

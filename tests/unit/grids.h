@@ -2,7 +2,7 @@
 #ifndef SN_TESTS_UNIT_GRIDS_H
 #define SN_TESTS_UNIT_GRIDS_H
 
-#include "sim/ask/grid.h"
+#include "sim/sweep/grid.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -9,7 +9,7 @@
 #define SN_TESTS_IMAGE_FILES_H
 
 #include "exec/data/batch.h"
-#include "models/build.h"
+#include "models/build/build.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,7 +2,7 @@
 #ifndef SN_TESTS_NAMED_LAYER_H
 #define SN_TESTS_NAMED_LAYER_H
 
-#include "models/net.h"
+#include "models/net/net.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

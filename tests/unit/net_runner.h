@@ -14,7 +14,7 @@
 #define SN_TESTS_NET_RUNNER_H
 
 #include "exec/kernel/call.h"
-#include "models/op.h"
+#include "models/op/op.h"
 #include "sim/graph/route.h"
 #include "tests/unit/prng.h"
 

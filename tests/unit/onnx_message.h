@@ -2,8 +2,8 @@
 #ifndef SN_TESTS_ONNX_MESSAGE_H
 #define SN_TESTS_ONNX_MESSAGE_H
 
-#include "models/zoo.h"
-#include "models/zoo_internal.h"
+#include "models/zoo/zoo.h"
+#include "models/zoo/zoo_internal.h"
 #include "tests/unit/named_layer.h"
 
 #include <stdio.h>

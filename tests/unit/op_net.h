@@ -7,7 +7,7 @@
 #ifndef SN_TESTS_OP_NET_H
 #define SN_TESTS_OP_NET_H
 
-#include "models/build.h"
+#include "models/build/build.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -10,12 +10,12 @@
 #ifndef SN_TESTS_PIPELINE_H
 #define SN_TESTS_PIPELINE_H
 
-#include "models/zoo.h"
+#include "models/zoo/zoo.h"
 #include "sim/device/cost.h"
 #include "sim/graph/route.h"
 #include "sim/plan/lower.h"
 #include "sim/play/device_model.h"
-#include "sim/policy/schedule.h"
+#include "sim/schedule/schedule.h"
 #include "tests/unit/named_layer.h"
 
 #include <setjmp.h>

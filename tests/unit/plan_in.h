@@ -7,8 +7,8 @@
 #ifndef SN_TESTS_PLAN_IN_H
 #define SN_TESTS_PLAN_IN_H
 
+#include "sim/make/make.h"
 #include "sim/plan/check.h"
-#include "sim/plan/make.h"
 #include "tests/unit/pipeline.h"
 
 /* Proved safe for every timing. */

@@ -1,9 +1,9 @@
-/* The answer (sim/ask/answer.h): verdict, largest batch and changes agree with what the simulator says of each, and
+/* The answer (sim/capacity/answer.h): verdict, largest batch and changes agree with what the simulator says of each, and
  * JSON keeps all of it. */
-#include "models/zoo.h"
-#include "sim/ask/answer.h"
-#include "sim/ask/fit.h"
+#include "models/zoo/zoo.h"
 #include "sim/ask/simulate.h"
+#include "sim/capacity/answer.h"
+#include "sim/capacity/fit.h"
 #include "tests/unit/seed.h"
 
 #include <inttypes.h>

@@ -7,10 +7,10 @@
  * The search through all choices knows no loads of units: each choice is a schedule, and its load is counted. */
 #include "base/checked.h"
 
-#include "models/op.h"
+#include "models/op/op.h"
 #include "sim/graph/route.h"
-#include "sim/policy/schedule_checkpoints.h"
-#include "sim/policy/units.h"
+#include "sim/schedule/schedule_checkpoints.h"
+#include "sim/schedule/units.h"
 #include "tests/unit/plan_in.h"
 #include "tests/unit/prng.h"
 #include "tests/unit/seed.h"

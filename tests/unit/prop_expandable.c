@@ -5,10 +5,10 @@
  *
  *   SN_SEED        seed of the first question; the others follow (default: 1)
  *   SN_PROP_NETS   how many questions (default 40) */
-#include "models/zoo.h"
-#include "sim/ask/fit.h"
-#include "sim/ask/remedy.h"
+#include "models/zoo/zoo.h"
 #include "sim/ask/simulate.h"
+#include "sim/capacity/fit.h"
+#include "sim/capacity/remedy.h"
 #include "tests/unit/seed.h"
 
 #include <inttypes.h>

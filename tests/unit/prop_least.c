@@ -3,8 +3,8 @@
  *
  *   SN_SEED        seed of the first net; the others follow (default: 1)
  *   SN_PROP_NETS   how many nets (default 100) */
-#include "sim/ask/fit.h"
 #include "sim/ask/simulate.h"
+#include "sim/capacity/fit.h"
 #include "tests/unit/pipeline.h"
 #include "tests/unit/random_net.h"
 #include "tests/unit/seed.h"

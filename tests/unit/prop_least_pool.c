@@ -5,7 +5,7 @@
  *   SN_PROP_NETS   how many nets (default 300, at most that) */
 #include "base/checked.h"
 #include "sim/ask/least_pool.h"
-#include "sim/plan/fullest.h"
+#include "sim/make/fullest.h"
 #include "tests/unit/pipeline.h"
 #include "tests/unit/random_net.h"
 #include "tests/unit/seed.h"

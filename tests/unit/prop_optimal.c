@@ -10,8 +10,8 @@
 
 #include "sim/graph/route.h"
 #include "sim/memory/pool.h"
-#include "sim/policy/schedule_dtr.h"
-#include "sim/policy/schedule_optimal.h"
+#include "sim/schedule/schedule_dtr.h"
+#include "sim/schedule/schedule_optimal.h"
 #include "tests/unit/plan_in.h"
 #include "tests/unit/random_net.h"
 #include "tests/unit/seed.h"

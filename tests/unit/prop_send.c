@@ -6,8 +6,8 @@
 #include "sim/plan/duration.h"
 
 #include "sim/graph/route.h"
-#include "sim/policy/schedule_optimal.h"
-#include "sim/policy/send.h"
+#include "sim/schedule/schedule_optimal.h"
+#include "sim/schedule/send.h"
 #include "tests/unit/plan_in.h"
 #include "tests/unit/random_net.h"
 #include "tests/unit/seed.h"

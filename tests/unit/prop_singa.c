@@ -3,7 +3,7 @@
 #include "sim/plan/check.h"
 
 #include "sim/graph/route.h"
-#include "sim/plan/make.h"
+#include "sim/make/make.h"
 #include "tests/unit/pipeline.h"
 #include "tests/unit/random_net.h"
 #include "tests/unit/seed.h"

@@ -10,8 +10,8 @@
 #ifndef SN_TESTS_RANDOM_NET_H
 #define SN_TESTS_RANDOM_NET_H
 
-#include "models/build.h"
-#include "models/op.h"
+#include "models/build/build.h"
+#include "models/op/op.h"
 #include "tests/unit/prng.h"
 
 #include <stdio.h>

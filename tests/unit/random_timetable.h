@@ -3,7 +3,7 @@
 #ifndef SN_TESTS_RANDOM_TIMETABLE_H
 #define SN_TESTS_RANDOM_TIMETABLE_H
 
-#include "sim/policy/timetable.h"
+#include "sim/schedule/timetable.h"
 #include "tests/unit/prng.h"
 
 #include <setjmp.h>

@@ -6,7 +6,7 @@
 #include "db/calibrations.h"
 #include "db/store_internal.h"
 #include "db/sweep.h"
-#include "models/zoo.h"
+#include "models/zoo/zoo.h"
 #include "sim/ask/simulate.h"
 
 static inline void put_run(sn_store *store, sn_err *err) {

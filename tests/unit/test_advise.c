@@ -1,6 +1,6 @@
 /* Advice against brute force: every combination is what the simulator says of it; the front holds exactly those that
  * none other beats, each once; the best is the fastest that fits. */
-#include "sim/ask/advise.h"
+#include "sim/capacity/advise.h"
 #include "tests/unit/pipeline.h"
 
 #include <stdio.h>

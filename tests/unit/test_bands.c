@@ -1,5 +1,5 @@
 /* The bands of the screen are those of docs/truth.md. */
-#include "sim/ask/bands.h"
+#include "sim/capacity/bands.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* Builder: the net it makes from a figure with branches, and everything it must refuse, with the layer it names. A
  * property test builds random networks, layers declared in any order, and checks every cross-reference. */
-#include "models/build.h"
-#include "models/op.h"
+#include "models/build/build.h"
+#include "models/op/op.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

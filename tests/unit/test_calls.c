@@ -1,7 +1,7 @@
 /* Modules and calls, against the names that model.named_modules() has in torchvision and transformers, recorded in
  * tests/data/modules: one line a module, indented by one blank a level, "0..11" for twelve alike. */
-#include "models/modules.h"
-#include "sim/ask/calls.h"
+#include "models/net/modules.h"
+#include "sim/capacity/calls.h"
 #include "tests/unit/pipeline.h"
 
 #include <assert.h>

@@ -1,8 +1,8 @@
-/* Units (sim/policy/units.h): where blocks of well-known networks end. */
-#include "models/build.h"
+/* Units (sim/schedule/units.h): where blocks of well-known networks end. */
+#include "models/build/build.h"
 
 #include "sim/graph/route.h"
-#include "sim/policy/units.h"
+#include "sim/schedule/units.h"
 #include "tests/unit/pipeline.h"
 
 #include <string.h>

@@ -1,9 +1,9 @@
 /* Comparison of runs: every tensor of either peak is in exactly one class, their bytes add up to the change of the
  * peak, and strategies are paired whatever the order. Checked by hand and on simulated runs. */
-#include "models/zoo.h"
+#include "models/zoo/zoo.h"
 
-#include "sim/ask/compare.h"
 #include "sim/ask/simulate.h"
+#include "sim/capacity/compare.h"
 #include "sim/device/device.h"
 
 #include <setjmp.h>

@@ -3,7 +3,7 @@
 #include "tests/unit/pipeline.h"
 #include "tests/unit/seed.h"
 
-#include "models/build.h"
+#include "models/build/build.h"
 #include "sim/device/conv.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* CPU kernels: every operator in many shapes and every layer of five networks against the reference kernels; the same
  * bits again and at other addresses; re-runs; what is refused. */
-#include "models/zoo.h"
+#include "models/zoo/zoo.h"
 #include "tests/unit/check_kernels.h"
 #include "tests/unit/random_net.h"
 #include "tests/unit/seed.h"

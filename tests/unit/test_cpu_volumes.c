@@ -1,6 +1,6 @@
 /* CPU kernels of volumes: every operator that minds planes, or lies over them, against the reference kernels; windows
  * that nobody thought of; values plain and in blocks. */
-#include "models/op.h"
+#include "models/op/op.h"
 #include "tests/unit/check_kernels.h"
 #include "tests/unit/prng.h"
 #include "tests/unit/seed.h"

@@ -1,7 +1,7 @@
 /* What Gemma 2 and Mixtral have beside Llama: capped scores and norms that multiply by 1 + w, experts. Keys of network
  * files, what MemTracker counts of transformers' modules (PyTorch 2.15.0, transformers 5.24.0,
  * bench/pytorch_transformers.py), and what a router and adapters leave alone. */
-#include "models/lora.h"
+#include "models/build/lora.h"
 #include "tests/unit/live_of.h"
 
 /* Two of eight experts a token. */

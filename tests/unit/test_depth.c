@@ -1,6 +1,6 @@
 /* Depth as a knob: what sn_net_load_depth() builds is what one would have written out, and what has no depth says so.
  */
-#include "models/zoo.h"
+#include "models/zoo/zoo.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* DTR on small programs whose course was worked out by hand, and exact quotients against Python's. Random programs are
  * in prop_dtr.c, DTR's own in golden_dtr.c. */
-#include "sim/memory/dtr.h"
+#include "sim/dtr/dtr.h"
 #include "sim/memory/quotient.h"
 
 #include <setjmp.h>

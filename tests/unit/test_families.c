@@ -1,10 +1,10 @@
-/* Tests of a sweep's families (sim/ask/grid.h): their turns, and that what is kept from one group to the next changes
+/* Tests of a sweep's families (sim/sweep/grid.h): their turns, and that what is kept from one group to the next changes
  * no point. */
-#include "models/zoo.h"
+#include "models/zoo/zoo.h"
 
-#include "sim/ask/point.h"
 #include "sim/graph/route.h"
 #include "sim/plan/plan.h"
+#include "sim/sweep/point.h"
 #include "tests/unit/grids.h"
 
 #include <stdio.h>
@@ -103,7 +103,7 @@ static void assert_same_plans(const sn_plan *a, const sn_plan *b) {
 }
 
 /* On a planner that has made plans for other devices, memories and workspaces every plan is the one that a new planner
- * makes; the second time it is often one that was kept (sim/plan/proved.h). */
+ * makes; the second time it is often one that was kept (sim/make/proved.h). */
 static void plans_are_those_of_a_new_planner(void **unused) {
   (void)unused;
   static const char *const gpus[] = {"k40c", "p100_16", "v100_32", "a100_80"};

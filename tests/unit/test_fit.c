@@ -1,7 +1,7 @@
 /* Capacity against brute force: the largest batch, depth and image of many networks on devices made so small that the
  * boundary lies within a small range, found by asking the simulator about every value; and the least memory, to the
  * block. */
-#include "sim/ask/fit.h"
+#include "sim/capacity/fit.h"
 #include "tests/unit/pipeline.h"
 
 #include "sim/plan/plan.h"

@@ -1,7 +1,7 @@
-/* The search of sim/ask/fit.h over functions made for it: slack that falls evenly, in steps, ever faster, ever slower;
+/* The search of sim/capacity/fit.h over functions made for it: slack that falls evenly, in steps, ever faster, ever slower;
  * values that fail although larger ones fit; ranges that begin late, end early, have nothing or everything in them. The
  * answer is compared with that of asking every value. */
-#include "sim/ask/fit.h"
+#include "sim/capacity/fit.h"
 #include "tests/unit/seed.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* The GPU that is meant: by the names that people and drivers give it, and where nobody gives one. */
-#include "cli/frame/gpu.h"
+#include "cli/options/gpu.h"
 #include "sim/device/device.h"
 
 #include <setjmp.h>

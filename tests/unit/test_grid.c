@@ -1,5 +1,5 @@
 /* Tests of the grid of a sweep: values and lists, numbering, defaults, its text, grid files, what is refused. */
-#include "sim/ask/point.h"
+#include "sim/sweep/point.h"
 #include "tests/unit/grids.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* Tests of what a sweep says of training: inference, frozen layers, losses, adapters. */
-#include "models/zoo.h"
-#include "sim/ask/point.h"
+#include "models/zoo/zoo.h"
+#include "sim/sweep/point.h"
 #include "tests/unit/grids.h"
 
 #include <stdio.h>

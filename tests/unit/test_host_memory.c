@@ -1,9 +1,9 @@
 /* Host memory: what is sent out is what the host must have, and a plan that needs more of it does not fit - by the same
  * rule in a simulation, a planner, a fit, advice and a sweep. */
 #include "base/checked.h"
-#include "sim/ask/advise.h"
-#include "sim/ask/fit.h"
-#include "sim/ask/point.h"
+#include "sim/capacity/advise.h"
+#include "sim/capacity/fit.h"
+#include "sim/sweep/point.h"
 #include "tests/unit/pipeline.h"
 
 #include <stdio.h>

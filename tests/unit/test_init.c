@@ -1,8 +1,8 @@
 /* What weights are drawn as: mean and spread of each rule, biases, which layers are ends, what batch norms begin with.
  */
 #include "exec/kernel/state.h"
-#include "models/build.h"
-#include "models/lora.h"
+#include "models/build/build.h"
+#include "models/build/lora.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* Blocks of JSON networks: what is written out, names, what flows in, what a use gives, and what is refused. */
-#include "models/zoo.h"
+#include "models/zoo/zoo.h"
 #include "tests/unit/pipeline.h"
 
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* JSON networks: the example in the tree, defaults, repeats and names, and a table of bad files with the message and
  * line each must give. */
-#include "models/mistakes.h"
-#include "models/op.h"
-#include "models/zoo.h"
+#include "models/json/mistakes.h"
+#include "models/op/op.h"
+#include "models/zoo/zoo.h"
 #include "tests/unit/pipeline.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* Forms of operators that came later: an ACT with parameters (PReLU), a maximum POOL with dilation, a SLICE with steps
  * and one that is turned. What PyTorch's MemTracker counts of tests/nets/small_bent.json, which has them all (PyTorch
  * 2.15.0, bench/pytorch_memory.py), and what each dialect keeps. */
-#include "models/zoo.h"
+#include "models/zoo/zoo.h"
 #include "sim/graph/route.h"
 #include "tests/unit/live_of.h"
 #include "tests/unit/step_text.h"

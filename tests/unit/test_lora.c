@@ -1,7 +1,7 @@
-/* LoRA (models/lora.h): what is put into a network, who is trained, what Hugging Face's peft 0.21.2 makes of its
+/* LoRA (models/build/lora.h): what is put into a network, who is trained, what Hugging Face's peft 0.21.2 makes of its
  * modules under PyTorch 2.15.0's MemTracker (bench/pytorch_transformers.py --lora), and what is refused. */
-#include "models/lora.h"
-#include "models/zoo.h"
+#include "models/build/lora.h"
+#include "models/zoo/zoo.h"
 #include "sim/ask/result.h"
 #include "sim/ask/simulate.h"
 #include "sim/graph/freeze.h"

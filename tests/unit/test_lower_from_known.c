@@ -2,12 +2,12 @@
  * proved. */
 #include "sim/plan/lower_from_known.h"
 
-#include "models/zoo.h"
+#include "models/zoo/zoo.h"
 #include "sim/device/device.h"
 #include "sim/graph/route.h"
 #include "sim/plan/check.h"
 #include "sim/plan/lower.h"
-#include "sim/policy/schedule.h"
+#include "sim/schedule/schedule.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* Tests of what the table of a measured run says beside its figures: a busy machine, iterations that scatter,
  * strategies that were left out. */
-#include "cli/commands/measured.h"
+#include "cli/train/measured.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

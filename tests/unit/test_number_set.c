@@ -1,5 +1,5 @@
 /* Marks: against a plain array, for sets of one word, of several and of several levels. */
-#include "models/net.h"
+#include "models/net/net.h"
 #include "sim/corun/number_set.h"
 #include "tests/unit/seed.h"
 

@@ -1,5 +1,5 @@
 /* Offload: which tensors leave, when, and when they come back; AlexNet and a small branching net by hand. */
-#include "sim/policy/offload.h"
+#include "sim/schedule/offload.h"
 
 #include "sim/graph/route.h"
 #include "tests/unit/pipeline.h"

@@ -1,5 +1,5 @@
 /* Operators: the rows against the reference, section 1; shapes and counts against published layers; what is refused. */
-#include "models/op.h"
+#include "models/op/op.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* The graph of operations: the counts of known networks, and for random ones that paths order exactly those pairs that
  * touch something and do not both only read it, and that lives add up to the bytes of serial execution. */
-#include "sim/policy/ops.h"
+#include "sim/schedule/ops.h"
 #include "tests/unit/pipeline.h"
 #include "tests/unit/random_net.h"
 #include "tests/unit/seed.h"

@@ -1,5 +1,5 @@
 /* The command line: the tables are sound, every form of an option is read, every mistake is named. */
-#include "cli/frame/options.h"
+#include "cli/options/options.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,8 +1,8 @@
 /* Pages and trace events: what is written is valid and whole whatever the names are, says what the timeline or the
  * sweep's rows say, and a failing write is told. Pages in a browser are those of tests/report/. */
 #include "base/arena.h"
-#include "plots/page.h"
-#include "plots/trace_events.h"
+#include "plots/page/page.h"
+#include "plots/page/trace_events.h"
 #include "sim/ask/simulate.h"
 #include "tests/unit/pipeline.h"
 

@@ -1,11 +1,11 @@
 /* The pictures drawn from simulated runs: every kind in every form; what a script or a text shows is what the run and
  * its timeline say; several runs are told apart. test_plot.c has files, failures, names and the curves of one run. */
 #include "base/arena.h"
-#include "models/op.h"
-#include "models/zoo.h"
+#include "models/op/op.h"
+#include "models/zoo/zoo.h"
 #include "plots/plot_internal.h"
-#include "sim/ask/replay.h"
 #include "sim/ask/simulate.h"
+#include "sim/sweep/replay.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* Placement over the whole zoo: packed addresses take hardly more than what lives at one time, where first fit takes up
  * to half as much again, and change nothing else: not a byte of traffic, not a nanosecond. */
+#include "sim/make/make.h"
 #include "sim/plan/check.h"
-#include "sim/plan/make.h"
 #include "sim/plan/place.h"
 #include "tests/unit/pipeline.h"
 

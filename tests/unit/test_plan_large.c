@@ -1,6 +1,6 @@
 /* A plan file larger than any other kind of file may be: checked and played in memory of a few times its size, and what
  * is wrong far behind has its line. */
-#include "models/zoo.h"
+#include "models/zoo/zoo.h"
 #include "sim/ask/plan_file.h"
 #include "sim/ask/simulate.h"
 #include "tests/unit/pipeline.h"

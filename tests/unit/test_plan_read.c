@@ -1,6 +1,6 @@
 /* Plans read back: what was written comes out the same, instruction by instruction, and plays the same; what the
  * checker refuses is refused with the line of the instruction. */
-#include "models/zoo.h"
+#include "models/zoo/zoo.h"
 #include "sim/ask/plan_file.h"
 #include "sim/ask/simulate.h"
 #include "tests/unit/damage.h"

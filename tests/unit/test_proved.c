@@ -1,10 +1,10 @@
-/* Tests of plans that are handed out again (sim/plan/proved.h): when one is kept, and when it is found. */
-#include "sim/plan/proved.h"
+/* Tests of plans that are handed out again (sim/make/proved.h): when one is kept, and when it is found. */
+#include "sim/make/proved.h"
 
-#include "models/op.h"
-#include "models/zoo.h"
+#include "models/op/op.h"
+#include "models/zoo/zoo.h"
 #include "sim/graph/route.h"
-#include "sim/plan/make.h"
+#include "sim/make/make.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,8 +1,8 @@
 /* Networks for another batch (sn_net_rebatch()), their routes (sn_route_resize()) and schedules (sn_schedule_copy())
  * against those made anew with it: every network of the zoo, adapters, files of images and of volumes. */
-#include "models/zoo.h"
+#include "models/zoo/zoo.h"
 #include "sim/graph/route_resize.h"
-#include "sim/policy/schedule.h"
+#include "sim/schedule/schedule.h"
 #include "tests/unit/zoo_shapes.h"
 
 #include <string.h>

@@ -2,7 +2,7 @@
  * dialect spares. */
 #include "exec/kernel/rectify.h"
 
-#include "models/zoo.h"
+#include "models/zoo/zoo.h"
 #include "tests/unit/check_kernels.h"
 
 /* A CONV, a BN, what stands behind it, and a CONV. */

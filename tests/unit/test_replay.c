@@ -1,7 +1,7 @@
 /* Replay: a run simulated again from its head comes out as it was, whatever its options; one that would not is refused,
  * with what differs. */
-#include "sim/ask/replay.h"
 #include "sim/ask/simulate.h"
+#include "sim/sweep/replay.h"
 #include "tests/unit/pipeline.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* What people call networks, and which network of the zoo that is. */
-#include "models/resolve.h"
+#include "models/zoo/resolve.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

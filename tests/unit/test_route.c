@@ -1,8 +1,8 @@
 /* Route: the order of algorithm 1 on nested fans, step numbers, every operator's accesses as text, limits. */
 #include "tests/unit/pipeline.h"
 
-#include "models/build.h"
-#include "models/op.h"
+#include "models/build/build.h"
+#include "models/op/op.h"
 #include "sim/graph/route.h"
 
 #include <stdio.h>

@@ -2,8 +2,8 @@
  * what it reads. */
 #include "tests/unit/pipeline.h"
 
-#include "models/build.h"
-#include "models/op.h"
+#include "models/build/build.h"
+#include "models/op/op.h"
 #include "sim/graph/route.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* Parameters that several layers have (sn_attr.weights_of): counted once, their gradients added to one. */
-#include "models/zoo.h"
+#include "models/zoo/zoo.h"
 #include "sim/graph/route.h"
 #include "tests/unit/named_layer.h"
 

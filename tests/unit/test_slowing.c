@@ -1,7 +1,7 @@
 /* How much copies and computation slow each other, from a trace made by hand. */
 #include "exec/session/slowing.h"
 
-#include "models/zoo.h"
+#include "models/zoo/zoo.h"
 #include "sim/graph/route.h"
 #include "tests/unit/pipeline.h"
 

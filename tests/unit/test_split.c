@@ -1,7 +1,7 @@
 /* Splits against brute force: each is what the simulator says of so many batches of so many images; they are the
  * fewest parts with which each strategy fits, but for those that another split beats. */
 #include "sim/ask/simulate.h"
-#include "sim/ask/split.h"
+#include "sim/capacity/split.h"
 #include "tests/unit/pipeline.h"
 
 #include <stdio.h>

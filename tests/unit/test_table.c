@@ -1,5 +1,5 @@
 /* Tables: alignment, headings, the marks for colour, and text that must not reach a terminal. */
-#include "cli/frame/table.h"
+#include "cli/options/table.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

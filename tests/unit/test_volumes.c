@@ -1,8 +1,8 @@
 /* Volumes: windows along planes against the definition, what operators make of planes, files that say so, what is
  * refused and how, algorithms of convolutions, torchvision's networks of video. */
-#include "models/build.h"
-#include "models/op.h"
-#include "models/zoo.h"
+#include "models/build/build.h"
+#include "models/op/op.h"
+#include "models/zoo/zoo.h"
 #include "sim/device/conv.h"
 #include "tests/unit/named_layer.h"
 #include "tests/unit/pipeline.h"

@@ -1,6 +1,6 @@
 /* Where the memory is: groups of every network of the zoo add up to the live peak, to the byte, and are few, told apart
  * by name and none of them empty; and what they say of networks whose figures are known by hand. */
-#include "sim/ask/where.h"
+#include "sim/capacity/where.h"
 #include "tests/unit/pipeline.h"
 
 #include "sim/ask/result.h"

@@ -1,6 +1,6 @@
 /* Tests of the threads of a sweep: every group comes back once, with the points that one thread computes; what is
  * dropped does not come back; ending with work queued. ThreadSanitizer runs this. */
-#include "sim/ask/workers.h"
+#include "sim/sweep/workers.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,8 +1,8 @@
 /* The zoo against what others published: layer counts with FORK and DATA, parameters (exact), multiply-adds, shapes in
  * the middle of the nets; and what sn_net_load() refuses. Parameter totals are those of the networks' own authors or of
  * widely used releases; multiply-adds are rounded there, so they have to agree within 2 %. */
-#include "models/op.h"
-#include "models/zoo.h"
+#include "models/op/op.h"
+#include "models/zoo/zoo.h"
 #include "tests/unit/zoo_shapes.h"
 
 #include <setjmp.h>

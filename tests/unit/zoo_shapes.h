@@ -2,7 +2,7 @@
 #ifndef SN_TESTS_ZOO_SHAPES_H
 #define SN_TESTS_ZOO_SHAPES_H
 
-#include "models/zoo.h"
+#include "models/zoo/zoo.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,0 +1,298 @@
+/* ONNX's operators that rearrange and choose; see models/onnx/onnx_internal.h. */
+#include "models/onnx/onnx_internal.h"
+
+#include "base/checked.h"
+
+#include <string.h>
+
+sn_status sn__onnx_transpose(sn__importer *m) {
+  const sn__onnx_value *v = sn__onnx_input(m, 0);
+  if (!v || v->kind != SN__ONNX_CONSTANT) v = sn__onnx_operand(m, 0);
+  uint32_t n, seen = 0;
+  const int64_t *order = sn__onnx_ints(m, "perm", UINT32_MAX, &n);
+  int64_t dims[SN__ONNX_RANK] = {0};
+  if (!v) return m->err->code;
+  if (v->kind == SN__ONNX_CONSTANT && v->constant->shapeless) return sn__onnx_give_constant(m, v->constant);
+  for (uint32_t i = 0; i < v->rank; i++) {
+    int64_t axis = n == 0 ? v->rank - 1 - i : i < n ? order[i] : -1;
+    if (axis < 0 || axis >= v->rank) return sn__onnx_fail(m, "perm is no order of its axes");
+    dims[i] = v->dims[axis];
+    seen |= 1u << axis;
+  }
+  if (seen != (1u << v->rank) - 1) return sn__onnx_fail(m, "perm is no order of its axes");
+  return v->kind == SN__ONNX_CONSTANT ? sn__onnx_transpose_constant(m, v->constant, dims)
+                                      : sn__onnx_give(m, 0, v->layer, v->rank, dims);
+}
+
+sn_status sn__onnx_reshape(sn__importer *m) {
+  const sn__onnx_value *v = sn__onnx_input(m, 0);
+  if (v && v->kind == SN__ONNX_CONSTANT) return sn__onnx_reshape_constant(m, v->constant);
+  v = sn__onnx_operand(m, 0);
+  uint32_t n;
+  const int64_t *shape = sn__onnx_ints(m, "shape", 1, &n);
+  if (!v || m->err->code != SN_OK) return m->err->code;
+  if (n == 0 || n > SN__ONNX_RANK) return sn__onnx_fail(m, "its shape has %u dimensions", n);
+  int64_t dims[SN__ONNX_RANK], rest = -1;
+  uint64_t given = 1, all = sn__onnx_numbers(m, v) * m->batch;
+  for (uint32_t i = 0; i < n; i++) {
+    dims[i] = shape[i] == 0 ? sn__onnx_dim(v, i) : shape[i];
+    if (dims[i] < 0) rest = i;
+    if (dims[i] >= 0 && !sn_mul(given, (uint64_t)dims[i], &given)) given = 0;
+  }
+  if (rest >= 0 && given > 0 && all % given == 0) dims[rest] = (int64_t)(all / given);
+  return sn__onnx_give(m, 0, v->layer, n, dims);
+}
+
+sn_status sn__onnx_flatten(sn__importer *m) {
+  const sn__onnx_value *v = sn__onnx_operand(m, 0);
+  if (!v) return m->err->code;
+  if (sn__onnx_int(m, "axis", 1) != 1) return sn__onnx_fail(m, "only axis 1 is known");
+  const int64_t dims[] = {v->dims[0], (int64_t)(sn__onnx_numbers(m, v) * m->batch / (uint64_t)v->dims[0])};
+  return sn__onnx_give(m, 0, v->layer, 2, dims);
+}
+
+/* The same numbers in other dimensions. */
+static sn_status give_seen(sn__importer *m, const sn__onnx_value *v, uint32_t rank, const int64_t *dims) {
+  if (v->kind == SN__ONNX_LAYER) return sn__onnx_give(m, 0, v->layer, rank, dims);
+  sn__onnx_tensor *t = sn_arena_alloc(m->arena, 1, sizeof *t);
+  if (!t) return sn_fail_memory(m->err);
+  *t = *v->constant;
+  t->rank = rank;
+  memcpy(t->dims, dims, sizeof t->dims);
+  return sn__onnx_give_constant(m, t);
+}
+
+static uint32_t axes_of(sn__importer *m, uint32_t rank, uint32_t *n) {
+  uint32_t set = 0;
+  const int64_t *axes = sn__onnx_ints(m, "axes", 1, n);
+  for (uint32_t i = 0; i < *n; i++) {
+    int64_t axis = axes[i] < 0 ? axes[i] + rank : axes[i];
+    if (axis >= 0 && axis < SN__ONNX_RANK) set |= 1u << axis;
+  }
+  return set;
+}
+
+sn_status sn__onnx_squeeze(sn__importer *m) {
+  const sn__onnx_value *v = sn__onnx_input(m, 0);
+  if (!v) return sn__onnx_fail(m, "it has no input");
+  uint32_t n, set = axes_of(m, v->rank, &n), rank = 0;
+  int64_t dims[SN__ONNX_RANK] = {0};
+  for (uint32_t i = 0; i < v->rank; i++) {
+    bool batch = i == 0 && v->kind == SN__ONNX_LAYER, gone = v->dims[i] == 1 && (n == 0 ? !batch : set >> i & 1);
+    if (!gone) dims[rank++] = v->dims[i];
+  }
+  return give_seen(m, v, rank, dims);
+}
+
+sn_status sn__onnx_unsqueeze(sn__importer *m) {
+  const sn__onnx_value *v = sn__onnx_input(m, 0);
+  if (!v) return sn__onnx_fail(m, "it has no input");
+  uint32_t n, count = 0, from = 0;
+  sn__onnx_ints(m, "axes", 1, &count);
+  uint32_t rank = v->rank + count, set = axes_of(m, rank, &n);
+  int64_t dims[SN__ONNX_RANK] = {0};
+  if (rank > SN__ONNX_RANK) return sn__onnx_fail(m, "its output has more than %d dimensions", SN__ONNX_RANK);
+  for (uint32_t i = 0; i < rank; i++) dims[i] = set >> i & 1 ? 1 : sn__onnx_dim(v, from++);
+  return give_seen(m, v, rank, dims);
+}
+
+/* Behind a learned position, put ahead of all others, too. */
+sn_status sn__onnx_concat(sn__importer *m) {
+  enum { MOST = 64 };
+  uint32_t inputs[MOST], n = 0, constants = 0;
+  const sn__onnx_value *model = NULL;
+  int64_t axis = sn__onnx_int(m, "axis", 1), side = 0;
+  for (uint32_t i = 0; i < m->node->n_inputs; i++) {
+    const sn__onnx_value *v = sn__onnx_input(m, i);
+    if (!v || n == MOST) return sn__onnx_fail(m, "it has more than %d inputs, or one too few", MOST);
+    side += sn__onnx_dim(v, axis);
+    if (v->kind == SN__ONNX_CONSTANT) {
+      constants++;
+      continue;
+    }
+    model = v;
+    n++;
+  }
+  if (!model) return sn__onnx_fail(m, "it puts constants together");
+  for (uint32_t i = 0; constants == 0 && i < n; i++) {
+    const sn__onnx_value *v = sn__onnx_operand(m, i);
+    if (!v) return m->err->code;
+    inputs[i] = v->rank >= 4 && axis == 1 ? sn__onnx_image(m, v) : sn__onnx_positions(m, v, axis);
+  }
+  if (constants == 0)
+    return sn__onnx_give_changed(m, model, axis, side, sn__onnx_add(m, "", SN_CONCAT, &(sn_attr){0}, inputs, n));
+  if (constants > 1 || n > 1 || model->rank != 3 || axis != 1 || side != model->dims[1] + 1)
+    return sn__onnx_fail(m, "of constants only a single position ahead of others is known");
+  uint32_t x = sn__onnx_positions(m, model, -1);
+  return sn__onnx_give_changed(m, model, axis, side, sn__onnx_add(m, "", SN_TOKEN, &(sn_attr){0}, &x, 1));
+}
+
+static uint32_t cut_as(sn__importer *m, const char *what, const sn__onnx_value *v, int64_t axis, const sn_attr *a) {
+  uint32_t x = v->rank == 5 && axis == 1 ? sn__onnx_image(m, v) : sn__onnx_positions(m, v, axis);
+  return sn__onnx_add(m, what, SN_SLICE, a, &x, 1);
+}
+
+/* `count` from `first` on along an axis. */
+static uint32_t cut(sn__importer *m, const char *what, const sn__onnx_value *v, int64_t axis, int64_t first,
+                    int64_t count) {
+  return cut_as(m, what, v, axis, &(sn_attr){.first = sn__onnx_whole(m, first), .count = sn__onnx_whole(m, count)});
+}
+
+int64_t sn__onnx_within(int64_t at, int64_t side) {
+  if (at < 0) at = at < -side ? 0 : at + side;
+  return at > side ? side : at;
+}
+
+/* From `start` on every step-th up to `end`, which is left out; a step below 0 goes down, the last one first. False
+ * where that is nothing, or no slice. */
+static bool read_slice(int64_t start, int64_t end, int64_t step, int64_t side, sn_attr *a) {
+  if (step == 0 || step > SN_MAX_DIM || step < -(int64_t)SN_MAX_DIM || side > SN_MAX_DIM) return false;
+  bool down = step < 0;
+  int64_t first = sn__onnx_within(start, side), behind = sn__onnx_within(end, side), every = down ? -step : step;
+  if (down && first == side) first = side - 1;
+  if (down && end < 0 && end < -side) behind = -1;
+  int64_t way = down ? first - behind : behind - first, count = way > 0 ? (way - 1) / every + 1 : 0;
+  *a = (sn_attr){.first = (uint32_t)(down ? first - (count - 1) * every : first),
+                 .count = (uint32_t)count,
+                 .step = every > 1 && count > 1 ? (uint32_t)every : 0,
+                 .turned = down && count > 1};
+  return count > 0;
+}
+
+/* An axis after the other. */
+sn_status sn__onnx_slice(sn__importer *m) {
+  const sn__onnx_value *given = sn__onnx_operand(m, 0);
+  uint32_t n, n_ends, n_axes, n_steps;
+  const int64_t *starts = sn__onnx_ints(m, "starts", 1, &n), *ends = sn__onnx_ints(m, "ends", 2, &n_ends);
+  const int64_t *axes = sn__onnx_ints(m, "axes", 3, &n_axes), *steps = sn__onnx_ints(m, "steps", 4, &n_steps);
+  if (!given || m->err->code != SN_OK) return m->err->code;
+  if (n == 0 || n_ends != n || (n_axes > 0 && n_axes != n) || (n_steps > 0 && n_steps != n))
+    return sn__onnx_fail(m, "its starts, ends, axes and steps are not as many");
+  sn__onnx_value v = *given;
+  for (uint32_t i = 0; i < n && v.layer != SN_NONE; i++) {
+    int64_t axis = n_axes > 0 ? axes[i] : i;
+    if (axis < 0) axis += v.rank;
+    if (axis < 0 || axis >= v.rank) return sn__onnx_fail(m, "it has no such axis");
+    sn_attr a;
+    if (!read_slice(starts[i], ends[i], n_steps > 0 ? steps[i] : 1, v.dims[axis], &a))
+      return sn__onnx_fail(m, "it takes nothing");
+    if (a.count == v.dims[axis] && !a.turned) continue;
+    v.layer = cut_as(m, v.layer == given->layer ? "" : "slice", &v, axis, &a);
+    v.dims[axis] = a.count;
+  }
+  return sn__onnx_give(m, 0, v.layer, v.rank, v.dims);
+}
+
+sn_status sn__onnx_split(sn__importer *m) {
+  const sn__onnx_value *v = sn__onnx_operand(m, 0);
+  uint32_t n, outputs = m->node->n_outputs;
+  const int64_t *parts = sn__onnx_ints(m, "split", 1, &n);
+  if (!v || m->err->code != SN_OK) return m->err->code;
+  int64_t axis = sn__onnx_int(m, "axis", 0), first = 0, side = sn__onnx_dim(v, axis);
+  if (axis < 0) axis += v->rank;
+  if (outputs == 0 || axis < 0 || axis >= v->rank || (n > 0 && n != outputs))
+    return sn__onnx_fail(m, "its parts are not its outputs");
+  int64_t dims[SN__ONNX_RANK];
+  memcpy(dims, v->dims, sizeof dims);
+  for (uint32_t i = 0; i < outputs && m->err->code == SN_OK; i++) {
+    dims[axis] = n > 0 ? parts[i] : (side + outputs - 1) / outputs;
+    if (n == 0 && dims[axis] > side - first) dims[axis] = side - first;
+    sn__onnx_give(m, i, cut(m, i ? "part" : "", v, axis, first, dims[axis]), v->rank, dims);
+    first += dims[axis];
+  }
+  return m->err->code;
+}
+
+/* A list of parts, which SequenceAt takes out of it. */
+sn_status sn__onnx_split_later(sn__importer *m) {
+  sn_status status = sn__onnx_alias(m);
+  if (status == SN_OK) sn__onnx_mark_sequence(m);
+  return status;
+}
+
+/* Parts of one length, which is given, or of those listed. */
+sn_status sn__onnx_part_of_split(sn__importer *m) {
+  const sn__onnx_value *v = sn__onnx_input(m, 0), *at = sn__onnx_input(m, 1);
+  if (!v || !v->sequence || !at || at->kind != SN__ONNX_CONSTANT || at->constant->n_values != 1)
+    return sn__onnx_fail(m, "only parts of a split are known");
+  const sn__onnx_node *here = m->node;
+  uint32_t n;
+  m->node = v->sequence;
+  const int64_t *parts = sn__onnx_ints(m, "split", 1, &n);
+  int64_t axis = sn__onnx_int(m, "axis", 0), side = sn__onnx_dim(v, axis), first = 0, index = at->constant->values[0];
+  m->node = here;
+  if (m->err->code != SN_OK) return m->err->code;
+  bool listed = n > 1, known = n > 0 && index >= 0 && (!listed || index < n) && index <= SN_MAX_DIM;
+  int64_t count = !known ? 0 : listed ? parts[index] : parts[0];
+  if (known && !listed && count > 0 && count <= SN_MAX_DIM) first = index * count;
+  for (int64_t i = 0; known && listed && i < index; i++) first += sn__onnx_whole(m, parts[i]);
+  if (count < 1 || count > side || first > side - count)
+    return sn__onnx_fail(m, "it has no part %lld", (long long)index);
+  return sn__onnx_give_changed(m, v, axis, count, cut(m, "", v, axis, first, count));
+}
+
+/* Tokens in a table, or one of the numbers along an axis. */
+sn_status sn__onnx_gather(sn__importer *m) {
+  const sn__onnx_value *v = sn__onnx_input(m, 0), *at = sn__onnx_input(m, 1);
+  int64_t axis = sn__onnx_int(m, "axis", 0);
+  if (v && at && v->kind == SN__ONNX_CONSTANT && v->rank == 2 && at->kind == SN__ONNX_LAYER && at->rank == 2) {
+    const sn_attr a = {.rows = sn__onnx_whole(m, v->dims[0]), .channels = sn__onnx_whole(m, v->dims[1])};
+    const int64_t dims[] = {at->dims[0], at->dims[1], v->dims[1]};
+    return sn__onnx_give(m, 0, sn__onnx_add_weighted(m, SN_EMBEDDING, &a, at->layer, v, NULL), 3, dims);
+  }
+  v = sn__onnx_operand(m, 0);
+  if (!v) return m->err->code;
+  if (at && v->rank == 1 && at->kind == SN__ONNX_CONSTANT && at->rank > 1)
+    return sn__onnx_give(m, 0, v->layer, at->rank, at->dims); /* all numbers of a list in some order: as_strided() */
+  if (!at || at->kind != SN__ONNX_CONSTANT || at->constant->n_values != 1 || v->rank < 2)
+    return sn__onnx_fail(m, "only tokens in a table and one of an axis are known");
+  if (axis < 0) axis += v->rank;
+  if (axis < 0 || axis >= v->rank) return sn__onnx_fail(m, "it has no axis %lld", (long long)axis);
+  int64_t index = at->constant->values[0], dims[SN__ONNX_RANK], side = v->dims[axis];
+  uint32_t rank = 0;
+  for (uint32_t i = 0; i < v->rank; i++)
+    if (i != axis || at->rank == 1) dims[rank++] = i == axis ? 1 : v->dims[i];
+  return sn__onnx_give(m, 0, cut(m, "", v, axis, index < 0 ? index + side : index, 1), rank, dims);
+}
+
+sn_status sn__onnx_pad(sn__importer *m) {
+  const sn__onnx_value *v = sn__onnx_operand(m, 0);
+  uint32_t n;
+  const int64_t *pads = sn__onnx_ints(m, "pads", 1, &n);
+  if (!v || m->err->code != SN_OK) return m->err->code;
+  if (v->rank != 4 || n != 8 || pads[0] || pads[1] || pads[4] || pads[5])
+    return sn__onnx_fail(m, "only rows and columns are known to be padded");
+  sn_attr a = {0};
+  uint32_t top = sn__onnx_whole(m, pads[2]), left = sn__onnx_whole(m, pads[3]), bottom = sn__onnx_whole(m, pads[6]),
+           right = sn__onnx_whole(m, pads[7]);
+  a.pad_h = top < bottom ? top : bottom;
+  a.pad_w = left < right ? left : right;
+  a.output_pad_h = top + bottom - 2 * a.pad_h;
+  a.output_pad_w = left + right - 2 * a.pad_w;
+  uint32_t x = sn__onnx_image(m, v);
+  return sn__onnx_give_image(m, v, sn__onnx_add(m, "", SN_PAD, &a, &x, 1));
+}
+
+/* What a side becomes by a factor, as ONNX has it: rounded down; 0 where it is no size. */
+static int64_t scaled(int64_t side, double factor) {
+  double size = (double)side * factor;
+  return size >= 1 && size <= SN_MAX_DIM ? (int64_t)size : 0;
+}
+
+/* By its output's size, or by factors: of the second input until opset 10, of the third since. */
+sn_status sn__onnx_resize(sn__importer *m) {
+  const sn__onnx_value *v = sn__onnx_operand(m, 0), *by = sn__onnx_input(m, m->node->n_inputs == 2 ? 1 : 2);
+  const sn__onnx_attribute *mode = sn__onnx_find(m->node, "mode");
+  uint32_t n;
+  const int64_t *sizes = sn__onnx_ints(m, "sizes", 3, &n);
+  if (!v || m->err->code != SN_OK) return m->err->code;
+  const double *factors =
+      by && by->kind == SN__ONNX_CONSTANT && by->constant->n_floats == 4 ? by->constant->floats : NULL;
+  if (v->rank != 4 || (n != 4 && !factors) || (factors && (factors[0] != 1 || factors[1] != 1)))
+    return sn__onnx_fail(m, "only sizes of rows and columns are known, given as numbers; export it with fixed shapes");
+  sn_attr a = {.bilinear = mode && strcmp(mode->text, "linear") == 0};
+  a.shape[SN_SIDE_HEIGHT] = sn__onnx_whole(m, n == 4 ? sizes[2] : scaled(v->dims[2], factors[2]));
+  a.shape[SN_SIDE_WIDTH] = sn__onnx_whole(m, n == 4 ? sizes[3] : scaled(v->dims[3], factors[3]));
+  uint32_t x = sn__onnx_image(m, v);
+  return sn__onnx_give_image(m, v, sn__onnx_add(m, "", SN_RESIZE, &a, &x, 1));
+}

@@ -1,0 +1,213 @@
+/* Answer; see the header. */
+#include "sim/capacity/answer.h"
+
+#include "models/net/modules.h"
+#include "sim/capacity/answer_changes.h"
+#include "sim/capacity/bands.h"
+#include "sim/capacity/where.h"
+#include "sim/device/device.h"
+
+#include <string.h>
+
+const char *sn_verdict_name(sn_verdict verdict) {
+  static const char *const names[SN_VERDICTS] = {"no", "tight", "yes"};
+  return names[verdict];
+}
+
+const char *sn_answer_change_name(sn_answer_change_kind kind) {
+  static const char *const names[SN_CHANGES] = {
+      "none", "parts", "checkpoint", "checkpoint_some", "offload", "precision", "optimizer", "lora", "batch"};
+  return names[kind];
+}
+
+uint32_t sn_answer_strategies(sn_runtime runtime, sn_iteration iteration, sn_strategy *strategies) {
+  uint32_t count = sn_runtime_strategies(runtime, iteration, strategies);
+  return runtime == SN_RUNTIME_PYTORCH && count > 1 ? 1 : count;
+}
+
+sn_verdict sn_answer_verdict(uint64_t needed, uint64_t usable) {
+  if (needed == 0 || needed > usable) return SN_VERDICT_NO;
+  return usable - needed < usable / 100 * SN_ANSWER_TIGHT_PERCENT ? SN_VERDICT_TIGHT : SN_VERDICT_YES;
+}
+
+int64_t sn_answer_margin(const sn_answer *answer) {
+  return (int64_t)answer->usable_bytes - (int64_t)answer->needed_bytes;
+}
+
+/* What an answer is made of before it is put together. */
+typedef struct finder {
+  const sn_answer_wish *wish;
+  sn_planner *planner;
+  sn_result *results; /* of each strategy */
+  uint32_t stands;    /* which of them */
+  sn_arena *arena;
+  sn_err *err;
+} finder;
+
+static sn_status look_at_all(finder *f) {
+  const sn_asked *a = &f->wish->asked;
+  f->results = sn_arena_alloc(f->arena, a->n_strategies, sizeof *f->results);
+  if (!f->results) return sn_fail_memory(f->err);
+  for (uint32_t i = 0; i < a->n_strategies; i++) {
+    if (a->results)
+      f->results[i] = *a->results[i];
+    else if (sn_planner_result(f->planner, a->strategies[i], a->device->memory_bytes, f->arena, &f->results[i],
+                               f->err) != SN_OK)
+      break;
+  }
+  return f->err->code;
+}
+
+/* The fastest that fits, the leanest of equals; where none fits the one that needs least. */
+static bool is_better(const sn_result *a, const sn_result *b) {
+  if (a->fits != b->fits) return a->fits;
+  uint64_t x = a->least_device_bytes - 1, y = b->least_device_bytes - 1; /* 0, no memory is enough, comes last */
+  if (!a->fits) return x < y;
+  if (a->iteration_ns != b->iteration_ns) return a->iteration_ns < b->iteration_ns;
+  return a->peak_device_bytes < b->peak_device_bytes;
+}
+
+static void choose(finder *f) {
+  for (uint32_t i = 1; i < f->wish->asked.n_strategies; i++)
+    if (is_better(&f->results[i], &f->results[f->stands])) f->stands = i;
+}
+
+static sn_fit *find_largest(const finder *f) {
+  const sn_asked *a = &f->wish->asked;
+  const sn_knob_spec spec = {.kind = SN_KNOB_BATCH, .net = a->spec, .image = a->image};
+  sn_knob knob;
+  if (sn_knob_open(&spec, &knob, f->err) != SN_OK) return NULL;
+  if (f->wish->runtime == SN_RUNTIME_PYTORCH) /* whose loop does not choose */
+    return sn_fit_largest(&knob, a->device, &a->strategies[f->stands], 1, a->options, f->err);
+  return sn_fit_largest(&knob, a->device, a->strategies, a->n_strategies, a->options, f->err);
+}
+
+static sn_status find_changes(finder *f, const sn_fit *fit, sn_answer *answer, sn_answer_change *changes) {
+  const sn_asked *a = &f->wish->asked;
+  const sn_result *r = &f->results[f->stands];
+  if (f->wish->runtime != SN_RUNTIME_PYTORCH) {
+    if (!r->fits) return SN_OK;
+    answer->n_changes = 1;
+    return sn__loop_tell_none(a->strategies[f->stands], a->options->iteration, a->net->batch, r, f->arena, &changes[0],
+                              f->err);
+  }
+  const sn__changes_wish wish = {.wish = f->wish,
+                                 .stands = a->strategies[f->stands],
+                                 .as_is = r,
+                                 .verdict = answer->verdict,
+                                 .largest = &fit->answers[0],
+                                 .planner = f->planner,
+                                 .arena = f->arena};
+  return sn__changes_find(&wish, changes, &answer->n_changes, f->err);
+}
+
+/* Where the memory is, in groups that the user's model has names for. */
+static sn_status add_groups(const finder *f, sn_answer *answer) {
+  sn_where *where = sn_where_find(&f->wish->asked, f->wish->asked.strategies[f->stands], f->err);
+  if (!where) return f->err->code;
+  sn_answer_group *groups = sn_arena_alloc(f->arena, (size_t)where->n_groups + 1, sizeof *groups);
+  bool ok = groups && (answer->moment = sn_arena_text(f->arena, where->moment));
+  for (uint32_t i = 0; ok && i < where->n_groups; i++) {
+    groups[i] = (sn_answer_group){sn_arena_text(f->arena, where->groups[i].name), where->groups[i].bytes,
+                                  sn_arena_text(f->arena, where->groups[i].advice)};
+    ok = groups[i].name && groups[i].advice;
+  }
+  if (ok) {
+    answer->groups = groups;
+    answer->n_groups = where->n_groups;
+    answer->step = where->step;
+    answer->n_steps = where->n_steps;
+  }
+  sn_where_free(where);
+  return ok ? SN_OK : sn_fail_memory(f->err);
+}
+
+static sn_status add_bands(const finder *f, sn_answer *answer) {
+  char text[SN_BAND_TEXT];
+  const sn_asked *a = &f->wish->asked;
+  sn_band_of_memory(text);
+  answer->memory_band = sn_arena_text(f->arena, text);
+  sn_band_of_time(a->device->name, a->options->iteration.inference, a->options->calibration != NULL, text);
+  answer->time_band = sn_arena_text(f->arena, text);
+  return answer->memory_band && answer->time_band ? SN_OK : sn_fail_memory(f->err);
+}
+
+static sn_status search(finder *f, sn_answer *answer) {
+  sn_answer_change *changes = sn_arena_alloc(f->arena, SN_ANSWER_CHANGES + 1, sizeof *changes);
+  if (!changes) return sn_fail_memory(f->err);
+  sn_fit *fit = find_largest(f);
+  if (fit) {
+    const sn_fit_answer *best = sn_fit_best(fit);
+    answer->largest_batch = best ? best->search.value : 0;
+    answer->largest_host_bytes = best && best->result ? best->result->host_bytes : 0;
+    answer->searched = true;
+    answer->changes = changes;
+    find_changes(f, fit, answer, changes);
+    bool pytorch = f->err->code == SN_OK && f->wish->runtime == SN_RUNTIME_PYTORCH;
+    if (pytorch && add_groups(f, answer) == SN_OK) add_bands(f, answer);
+  }
+  sn_fit_free(fit);
+  return f->err->code;
+}
+
+static bool has_fp32_loss(const sn_net *net, sn_iteration iteration) {
+  bool has = false;
+  for (uint32_t i = 0; i < net->n_layers; i++)
+    has = has || (net->layers[i].op == SN_SOFTMAX && net->layers[i].attr->loss == SN_LOSS_CROSS_ENTROPY_FP32);
+  return has && !sn_precision_is_wide(iteration.precision) && !iteration.inference;
+}
+
+static bool has_eager_attention(const sn_net *net) {
+  bool has = false;
+  for (uint32_t i = 0; i < net->n_layers; i++)
+    has = has || (net->layers[i].op == SN_ATTENTION && net->layers[i].attr->parts);
+  return has && sn_module_library(net) == SN_LIBRARY_TRANSFORMERS;
+}
+
+static sn_answer *find(const sn_answer_wish *wish, sn_options *options, sn_arena *arena, sn_err *err) {
+  finder f = {.wish = wish, .arena = arena, .err = err};
+  sn_answer *answer = sn_arena_alloc(arena, 1, sizeof *answer);
+  char name[SN_STRATEGY_TEXT];
+  if (!answer) sn_fail_memory(err);
+  f.planner = answer ? sn_planner_new(wish->asked.net, wish->asked.device, options, err) : NULL;
+  if (f.planner && look_at_all(&f) == SN_OK) {
+    choose(&f);
+    const sn_result *r = &f.results[f.stands];
+    uint64_t usable = wish->asked.device->memory_bytes;
+    *answer =
+        (sn_answer){.runtime = wish->runtime,
+                    .verdict = r->fits ? sn_answer_verdict(r->least_device_bytes, usable) : SN_VERDICT_NO,
+                    .strategy = sn_arena_text(arena, sn_strategy_name(wish->asked.strategies[f.stands], name)),
+                    .needed_bytes = r->least_device_bytes,
+                    .usable_bytes = usable,
+                    .context_bytes = r->context_bytes,
+                    .fp32_loss = wish->runtime == SN_RUNTIME_PYTORCH &&
+                                 has_fp32_loss(wish->asked.net, wish->asked.options->iteration),
+                    .eager_attention = wish->runtime == SN_RUNTIME_PYTORCH && has_eager_attention(wish->asked.net),
+                    .moment = "",
+                    .memory_band = "",
+                    .time_band = "",
+                    .arena = arena};
+    if (!answer->strategy) sn_fail_memory(err);
+    if (err->code == SN_OK && wish->asked.net->n_layers <= SN_ANSWER_LAYERS) search(&f, answer);
+  }
+  sn_planner_free(f.planner);
+  return err->code == SN_OK ? answer : NULL;
+}
+
+sn_answer *sn_answer_find(const sn_answer_wish *wish, sn_err *err) {
+  sn_options options = *wish->asked.options;
+  sn_answer_wish plain = *wish;
+  options.want_steps = options.want_peak = options.want_tensors = false;
+  if (wish->runtime == SN_RUNTIME_PYTORCH) options.placement = SN_PLACEMENT_FIRST_FIT; /* its allocator has addresses */
+  plain.asked.options = &options;
+  sn_arena *arena = sn_arena_new();
+  if (!arena) sn_fail_memory(err);
+  sn_answer *answer = arena ? find(&plain, &options, arena, err) : NULL;
+  if (!answer) sn_arena_free(arena);
+  return answer;
+}
+
+void sn_answer_free(sn_answer *answer) {
+  if (answer) sn_arena_free(answer->arena);
+}

@@ -1,0 +1,359 @@
+/* What to change in PyTorch's loop; see the headers. Every candidate is planned, checked and played; of the number of
+ * blocks and of parts the first guess is by the bytes that are missing, and what fits is found from there. */
+#include "sim/capacity/answer_changes.h"
+
+#include "base/checked.h"
+#include "models/build/lora.h"
+#include "models/net/modules.h"
+#include "models/zoo/zoo.h"
+#include "sim/capacity/calls.h"
+#include "sim/device/device.h"
+#include "sim/graph/route.h"
+#include "sim/schedule/units.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+enum { TRIED_PARTS = 4, TRIED_BLOCKS = 4 };
+
+typedef struct candidate {
+  sn_answer_change change;
+  bool leaves; /* 3 % and the margin */
+} candidate;
+
+typedef struct search {
+  const sn__changes_wish *w;
+  const sn_asked *asked;
+  sn__loop_changes ways;
+  uint64_t target;           /* leaves 3 % */
+  uint64_t host;             /* 0: not limited */
+  uint64_t all_blocks_bytes; /* needed with all of them checkpointed */
+  candidate all[SN_ANSWER_CHANGES + 1];
+  uint32_t count;
+  sn_arena *arena;
+  sn_err *err;
+} search;
+
+/* Whether the host has room for it, and the device. */
+static bool fits(const search *s, const sn_result *r) {
+  return r->fits && (s->host == 0 || r->host_bytes <= s->host);
+}
+
+static bool leaves(const search *s, const sn_result *r) {
+  return fits(s, r) && r->least_device_bytes <= s->target;
+}
+
+static bool any_leaves(const search *s) {
+  for (uint32_t i = 0; i < s->count; i++)
+    if (s->all[i].leaves) return true;
+  return false;
+}
+
+static sn_status add(search *s, const sn__loop *way, const sn_result *r) {
+  if (s->count == SN_ANSWER_CHANGES) return SN_OK;
+  candidate *c = &s->all[s->count++];
+  c->leaves = r->least_device_bytes <= s->target;
+  return sn__loop_tell(&s->ways, way, r, &c->change);
+}
+
+static bool is_allowed(const sn__loop *way) {
+  return !sn_strategy_refuses(way->strategy, way->iteration);
+}
+
+/* A way that has to fit. */
+static sn_status try_way(search *s, const sn__loop *way) {
+  sn_result r;
+  if (!is_allowed(way)) return SN_OK;
+  if (sn__loop_play(&s->ways, way, &r) != SN_OK || !fits(s, &r)) return s->err->code;
+  return add(s, way, &r);
+}
+
+/* ---- checkpoints and the host's memory, at the batch that is asked for ---- */
+
+static sn__loop with_units(const search *s, sn__loop way, uint32_t some) {
+  if (s->ways.blocks == 0) return way;
+  way.strategy.recompute = SN_RECOMPUTE_UNITS;
+  way.strategy.units = some;
+  return way;
+}
+
+static sn_status count_blocks(search *s) {
+  sn_units units = {0};
+  sn_route *route = sn_route_new(s->asked->net, s->w->stands.dialect, SN_ORDER_ROUTE, s->err);
+  if (route && sn_units_find(route, &units, s->err) == SN_OK) s->ways.blocks = units.count;
+  sn_units_clear(&units);
+  sn_route_free(route);
+  if (s->ways.blocks == 0 || s->err->code != SN_OK) return s->err->code;
+  const sn__loop all = with_units(s, sn__loop_as_asked(&s->ways), 0);
+  const sn_calls_wish wish = {.strategy = all.strategy, .memory_bytes = s->asked->device->memory_bytes};
+  sn_calls *calls = sn_calls_of(s->asked, &wish, s->err);
+  bool even = calls && calls->units > 0 && s->ways.blocks % calls->units == 0;
+  if (even) s->ways.block_units = s->ways.blocks / calls->units;
+  sn_calls_free(calls);
+  return s->err->code;
+}
+
+static sn_status add_all_blocks(search *s) {
+  sn_result r;
+  sn__loop way = sn__loop_as_asked(&s->ways);
+  bool plain = way.strategy.recompute == SN_RECOMPUTE_NONE;
+  way.strategy.recompute = SN_RECOMPUTE_UNITS;
+  if (!plain || !is_allowed(&way) || count_blocks(s) != SN_OK || s->ways.blocks == 0) return s->err->code;
+  if (sn__loop_play(&s->ways, &way, &r) != SN_OK) return s->err->code;
+  s->all_blocks_bytes = r.least_device_bytes;
+  return fits(s, &r) ? add(s, &way, &r) : SN_OK;
+}
+
+/* The fewest blocks that do, by the bytes that all of them save. */
+static uint32_t guess_blocks(const search *s) {
+  uint64_t plain = s->w->as_is->least_device_bytes, all = s->all_blocks_bytes;
+  if (plain <= s->target || plain <= all) return 1;
+  double share = (double)(plain - s->target) / (double)(plain - all);
+  return (uint32_t)sn_max(1, (uint64_t)(share * s->ways.blocks + 0.999));
+}
+
+/* From the guess on, until it fits and one block less does not. */
+static sn_status add_some_blocks(search *s) {
+  sn_result r, best = {0};
+  sn__loop found = {0};
+  uint32_t one = s->ways.block_units, some = (guess_blocks(s) + one - 1) / one * one;
+  if (s->all_blocks_bytes == 0 || s->all_blocks_bytes > s->target) return SN_OK;
+  for (int tried = 0; tried < TRIED_BLOCKS && some > 0 && some < s->ways.blocks; tried++) {
+    const sn__loop way = with_units(s, sn__loop_as_asked(&s->ways), some);
+    if (sn__loop_play(&s->ways, &way, &r) != SN_OK) return s->err->code;
+    bool good = leaves(s, &r);
+    if (!good && found.batch) break;
+    if (good) best = r, found = way;
+    some = good ? some - one : some + one * (uint32_t)sn_max(1, s->ways.blocks / one / 12);
+  }
+  return found.batch ? add(s, &found, &best) : SN_OK;
+}
+
+static sn_status add_offload(search *s, bool with_blocks) {
+  sn__loop way = sn__loop_as_asked(&s->ways);
+  if (way.strategy.offload != SN_OFFLOAD_NONE || (with_blocks && s->ways.blocks == 0)) return SN_OK;
+  if (s->asked->options->external != SN_EXTERNAL_HOST) return SN_OK;
+  if (with_blocks) way = with_units(s, way, 0);
+  way.strategy.offload = SN_OFFLOAD_SAVED;
+  return try_way(s, &way);
+}
+
+/* ---- parts of the batch ---- */
+
+/* The fewest equal parts that leave what they should, from a first guess on. */
+static sn_status add_parts(search *s, sn__loop way, uint32_t first) {
+  sn_result r;
+  const uint32_t before = sn_iteration_batches(way.iteration);
+  uint32_t tried = 0;
+  if (way.iteration.inference) return SN_OK;
+  for (way.parts = (uint32_t)sn_max(first, 2);
+       way.parts <= way.batch && (uint64_t)way.parts * before <= SN_ITERATION_BATCHES && tried < TRIED_PARTS;
+       way.parts++) {
+    if (way.batch % way.parts > 0) continue;
+    if (sn__loop_play(&s->ways, &way, &r) != SN_OK) return s->err->code;
+    if (leaves(s, &r)) return add(s, &way, &r);
+    tried++;
+  }
+  return SN_OK;
+}
+
+static sn_status add_plain_parts(search *s) {
+  uint32_t largest = s->w->largest ? s->w->largest->search.value : 0, batch = s->asked->net->batch;
+  if (largest == 0) return SN_OK;
+  return add_parts(s, sn__loop_as_asked(&s->ways), (batch + largest - 1) / largest);
+}
+
+static sn_status add_parts_with_blocks(search *s) {
+  uint64_t needed = s->all_blocks_bytes;
+  if (s->ways.blocks == 0 || needed <= s->target) return SN_OK;
+  return add_parts(s, with_units(s, sn__loop_as_asked(&s->ways), 0),
+                   (uint32_t)sn_ceil_div(needed, sn_max(s->target, 1)));
+}
+
+/* ---- another precision, another optimizer ---- */
+
+/* Whether there is one that is narrower. */
+static bool autocast(const search *s, sn__loop *way) {
+  const sn_device *device = s->asked->device;
+  bool bf16 = device->tensor_flops[SN_BF16] > 0, fp16 = device->tensor_flops[SN_FP16] > 0;
+  if (!sn_precision_is_wide(way->iteration.precision) || (!bf16 && !fp16)) return false;
+  way->iteration.precision = bf16 ? SN_AMP_BF16 : SN_AMP_FP16;
+  return true;
+}
+
+static bool use_8_bits(sn__loop *way) {
+  sn_optimizer kind = sn_optimizer_kind(way->iteration.optimizer);
+  bool adam = kind == SN_OPTIMIZER_ADAM, adamw = kind == SN_OPTIMIZER_ADAMW;
+  if (way->iteration.inference || (!adam && !adamw)) return false;
+  way->iteration.optimizer = adam ? SN_OPTIMIZER_ADAM8BIT : SN_OPTIMIZER_ADAMW8BIT;
+  return true;
+}
+
+static sn_status add_precision(search *s) {
+  sn__loop way = sn__loop_as_asked(&s->ways);
+  return autocast(s, &way) ? try_way(s, &way) : SN_OK;
+}
+
+static sn_status add_optimizer(search *s) {
+  sn__loop way = sn__loop_as_asked(&s->ways);
+  return use_8_bits(&way) ? try_way(s, &way) : SN_OK;
+}
+
+/* ---- several changes together ---- */
+
+/* With all blocks checkpointed too, and where that is not enough in parts. */
+static sn_status try_with_blocks(search *s, sn__loop way) {
+  sn_result r;
+  if (way.strategy.recompute == SN_RECOMPUTE_NONE) way = with_units(s, way, 0);
+  if (!is_allowed(&way)) return SN_OK;
+  if (sn__loop_play(&s->ways, &way, &r) != SN_OK) return s->err->code;
+  if (leaves(s, &r)) return add(s, &way, &r);
+  if (r.least_device_bytes <= s->target) return SN_OK; /* the host is what has too little */
+  return add_parts(s, way, (uint32_t)sn_min(sn_ceil_div(r.least_device_bytes, sn_max(s->target, 1)), UINT32_MAX));
+}
+
+static sn_status add_together(search *s) {
+  sn__loop narrow = sn__loop_as_asked(&s->ways), states = narrow, both;
+  bool has_narrow = autocast(s, &narrow), has_states = use_8_bits(&states);
+  both = narrow;
+  if (has_states && try_with_blocks(s, states) != SN_OK) return s->err->code;
+  if (has_narrow && try_with_blocks(s, narrow) != SN_OK) return s->err->code;
+  if (s->count > 0 || !has_narrow || !use_8_bits(&both)) return SN_OK;
+  return try_with_blocks(s, both);
+}
+
+/* ---- adapters in place of the network ---- */
+
+enum { RANK = 16 }; /* as most users of peft have it, of all linear layers of one of transformers' models */
+
+static bool can_adapt(const search *s) {
+  const sn_iteration iteration = s->asked->options->iteration;
+  return !iteration.inference && !*sn_iteration_freeze(iteration) &&
+         sn_module_library(s->asked->net) == SN_LIBRARY_TRANSFORMERS && !sn_net_is_file(s->asked->spec);
+}
+
+static sn_status add_adapters(search *s, bool nf4, sn_precision precision) {
+  sn__loop way = sn__loop_as_asked(&s->ways);
+  way.rank = sn_net_lora(s->asked->spec) ? 0 : RANK;
+  way.nf4 = nf4;
+  way.iteration.precision = precision;
+  const uint32_t before = s->count;
+  if (try_way(s, &way) != SN_OK || (s->count > before && s->all[before].leaves)) return s->err->code;
+  return try_with_blocks(s, way);
+}
+
+static bool is_narrower(const search *s, sn_precision precision) {
+  return sn_precision_is_wide(precision) && s->asked->device->tensor_flops[SN_BF16] > 0;
+}
+
+static sn_status add_lora(search *s) {
+  const sn_precision asked = s->asked->options->iteration.precision;
+  bool narrow = is_narrower(s, asked);
+  if (!can_adapt(s) || sn_net_lora(s->asked->spec) || sn_lora_wants_names(s->asked->net)) return SN_OK;
+  if (add_adapters(s, false, asked) != SN_OK) return s->err->code;
+  if (s->count == 0 && narrow && add_adapters(s, false, SN_BF16) != SN_OK) return s->err->code;
+  return any_leaves(s) ? SN_OK : add_adapters(s, true, narrow ? SN_BF16 : asked);
+}
+
+/* On the GPU, without waiting for the host. */
+static bool any_leaves_here(const search *s) {
+  for (uint32_t i = 0; i < s->count; i++)
+    if (s->all[i].leaves && s->all[i].change.host_bytes == 0) return true;
+  return false;
+}
+
+/* 4-bit weights behind adapters that the network has. */
+static sn_status add_4_bits(search *s) {
+  sn_lora own;
+  const char *named = sn_net_lora(s->asked->spec);
+  const sn_precision asked = s->asked->options->iteration.precision;
+  if (!named || !can_adapt(s) || sn_lora_parse(named, &own, s->err) != SN_OK || own.nf4) return s->err->code;
+  return add_adapters(s, true, is_narrower(s, asked) ? SN_BF16 : asked);
+}
+
+/* ---- another batch: the largest, which was found already ---- */
+
+static sn_status add_batch(search *s) {
+  const sn_fit_answer *largest = s->w->largest;
+  if (!largest || !largest->result || largest->search.value == s->asked->net->batch) return SN_OK;
+  sn__loop way = sn__loop_as_asked(&s->ways);
+  way.batch = largest->search.value;
+  return add(s, &way, largest->result);
+}
+
+/* ---- all together ---- */
+
+/* Falling images/s, then rising memory, then the order of kinds. */
+static int compare(const void *a, const void *b) {
+  const sn_answer_change *x = &((const candidate *)a)->change, *y = &((const candidate *)b)->change;
+  if (x->images_per_second != y->images_per_second) return x->images_per_second > y->images_per_second ? -1 : 1;
+  if (x->device_bytes != y->device_bytes) return x->device_bytes < y->device_bytes ? -1 : 1;
+  return (int)x->kind - (int)y->kind;
+}
+
+static void keep_what_leaves(search *s) {
+  uint32_t kept = 0;
+  bool any = any_leaves(s);
+  for (uint32_t i = 0; i < s->count; i++)
+    if (!any || s->all[i].leaves) s->all[kept++] = s->all[i];
+  s->count = kept;
+}
+
+/* It does not fit, or barely. */
+static sn_status find_remedies(search *s) {
+  if (add_all_blocks(s) != SN_OK || add_plain_parts(s) != SN_OK || add_some_blocks(s) != SN_OK ||
+      add_offload(s, false) != SN_OK || add_precision(s) != SN_OK || add_optimizer(s) != SN_OK)
+    return s->err->code;
+  if (!any_leaves(s) && add_parts_with_blocks(s) != SN_OK) return s->err->code;
+  if (!any_leaves(s) && add_offload(s, true) != SN_OK) return s->err->code;
+  if (s->w->verdict != SN_VERDICT_NO) return SN_OK;
+  if (!any_leaves_here(s) && add_4_bits(s) != SN_OK) return s->err->code;
+  if (!any_leaves(s) && add_together(s) != SN_OK) return s->err->code;
+  if (s->count == 0 && add_lora(s) != SN_OK) return s->err->code;
+  return s->count == 0 ? add_batch(s) : SN_OK;
+}
+
+/* Faster, or less memory, by what is worth a change. */
+static bool is_gain(const search *s, const sn_answer_change *c) {
+  const sn_result *r = s->w->as_is;
+  return c->images_per_second > 1.01 * r->images_per_second ||
+         (double)c->device_bytes < 0.95 * (double)r->peak_device_bytes;
+}
+
+static sn_status find_gains(search *s) {
+  if (add_precision(s) != SN_OK || add_all_blocks(s) != SN_OK || add_batch(s) != SN_OK) return s->err->code;
+  uint32_t kept = 0;
+  for (uint32_t i = 0; i < s->count; i++)
+    if (is_gain(s, &s->all[i].change)) s->all[kept++] = s->all[i];
+  s->count = kept;
+  return SN_OK;
+}
+
+static sn_status put_as_is(const search *s, sn_answer_change *changes, uint32_t *count) {
+  return sn__loop_tell_none(s->w->stands, s->asked->options->iteration, s->asked->net->batch, s->w->as_is, s->arena,
+                            &changes[(*count)++], s->err);
+}
+
+sn_status sn__changes_find(const sn__changes_wish *w, sn_answer_change *changes, uint32_t *count, sn_err *err) {
+  const sn_asked *asked = &w->wish->asked;
+  uint64_t memory = asked->device->memory_bytes;
+  uint64_t host = asked->device->host_memory_bytes ? asked->device->host_memory_bytes : w->wish->host_bytes;
+  search s = {
+      .w = w,
+      .asked = asked,
+      .ways =
+          {.asked = asked, .stands = w->stands, .planner = w->planner, .block_units = 1, .arena = w->arena, .err = err},
+      .target = memory - memory / 100 * SN_ANSWER_TIGHT_PERCENT,
+      .host = host,
+      .arena = w->arena,
+      .err = err};
+  *count = 0;
+  if (w->verdict == SN_VERDICT_YES ? find_gains(&s) != SN_OK : find_remedies(&s) != SN_OK) return err->code;
+  keep_what_leaves(&s);
+  qsort(s.all, s.count, sizeof *s.all, compare);
+  bool none_leaves = w->verdict == SN_VERDICT_TIGHT && (s.count == 0 || !s.all[0].leaves);
+  if ((w->verdict == SN_VERDICT_YES || none_leaves) && put_as_is(&s, changes, count) != SN_OK) return err->code;
+  uint32_t most = w->verdict == SN_VERDICT_YES ? 1 + SN_ANSWER_GAINS : SN_ANSWER_CHANGES;
+  for (uint32_t i = 0; i < s.count && *count < most; i++) changes[(*count)++] = s.all[i].change;
+  return SN_OK;
+}

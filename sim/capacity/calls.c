@@ -1,0 +1,398 @@
+/* Calls; see the header. Which units run again is the plan's; blocks are those of models/net/modules.h. */
+#include "sim/capacity/calls.h"
+
+#include "models/net/modules.h"
+#include "sim/ask/simulate.h"
+#include "sim/capacity/calls_blocks.h"
+#include "sim/graph/route.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { COLUMNS = 80, PATH = 256 };
+
+typedef struct text {
+  const char **lines;
+  uint32_t count, room;
+  sn_arena *arena;
+  bool failed;
+} text;
+
+__attribute__((format(printf, 2, 3))) static void add(text *t, const char *format, ...) {
+  if (t->count == t->room) {
+    uint32_t room = t->room ? 2 * t->room : 16;
+    const char **grown = sn_arena_alloc(t->arena, room, sizeof *grown);
+    if (grown && t->count > 0) memcpy(grown, t->lines, t->count * sizeof *grown);
+    t->failed = t->failed || !grown;
+    if (!grown) return;
+    t->lines = grown;
+    t->room = room;
+  }
+  va_list args;
+  va_start(args, format);
+  const char *line = sn_arena_vprint(t->arena, format, args);
+  va_end(args);
+  t->failed = t->failed || !line;
+  if (line) t->lines[t->count++] = line;
+}
+
+/* ---- modules in Python ---- */
+
+/* "layer2.3" as "model.layer2[3]". */
+static void write_python(const char *path, size_t length, char *to, size_t room) {
+  size_t used = (size_t)snprintf(to, room, "model");
+  for (size_t at = 0; at < length && used < room;) {
+    size_t part = strcspn(path + at, ".");
+    if (part > length - at) part = length - at;
+    bool number = isdigit((unsigned char)path[at]);
+    used += (size_t)snprintf(to + used, room - used, number ? "[%.*s]" : ".%.*s", (int)part, path + at);
+    at += part + 1;
+  }
+}
+
+/* A block in its parent: "encoder.layers", 3; indexed by where it stands there, which its number says. */
+typedef struct place {
+  size_t parent; /* length of the parent's path; 0: the model itself */
+  uint32_t number;
+  bool numbered;
+} place;
+
+static place place_of(const char *path) {
+  const char *dot = strrchr(path, '.'), *end = path + strlen(path), *digits = end;
+  while (digits > path && isdigit((unsigned char)digits[-1])) digits--;
+  return (place){.parent = dot ? (size_t)(dot - path) : 0,
+                 .number = (uint32_t)strtoul(digits, NULL, 10),
+                 .numbered = dot && digits < end && digits > dot};
+}
+
+static bool same_parent(const char *a, const char *b) {
+  place x = place_of(a), y = place_of(b);
+  return x.numbered && y.numbered && x.parent == y.parent && strncmp(a, b, x.parent) == 0;
+}
+
+/* What a run of blocks is called as one thing that can be gone through: "model.encoder.layers[:6]". `from` and `end`
+ * are of the blocks; whole: they are all that the parent has. */
+static void write_run(const sn__block *blocks, uint32_t from, uint32_t end, uint32_t n, char *to, size_t room) {
+  place first = place_of(blocks[from].path);
+  uint32_t low = from, high = end;
+  while (low > 0 && same_parent(blocks[low - 1].path, blocks[from].path)) low--;
+  while (high < n && same_parent(blocks[high].path, blocks[from].path)) high++;
+  uint32_t base = place_of(blocks[low].path).number == 1 ? 1 : 0; /* a ModuleDict, which is not indexed */
+  char parent[PATH + 64], all[PATH + 96];
+  write_python(blocks[from].path, first.parent, parent, sizeof parent);
+  bool whole = low == from && high == end && first.number == base,
+       dict = base == 1 && !isdigit((unsigned char)blocks[from].path[first.parent + 1]);
+  if (!dict) base = 0;
+  snprintf(all, sizeof all, dict ? whole ? "%s.children()" : "[*%s.children()]" : "%s", parent);
+  uint32_t a = first.number - base, b = a + end - from;
+  if (whole)
+    snprintf(to, room, "%s", all);
+  else if (a == 0)
+    snprintf(to, room, "%s[:%" PRIu32 "]", all, b);
+  else if (high == end)
+    snprintf(to, room, "%s[%" PRIu32 ":]", all, a);
+  else
+    snprintf(to, room, "%s[%" PRIu32 ":%" PRIu32 "]", all, a, b);
+}
+
+/* The end of the run of blocks with the same `chosen` that `from` begins: neighbours in one parent. */
+static uint32_t run_end(const sn__block *blocks, uint32_t from, uint32_t n) {
+  uint32_t end = from + 1;
+  while (end < n && sn__block_is_chosen(&blocks[end]) == sn__block_is_chosen(&blocks[from]) &&
+         same_parent(blocks[end - 1].path, blocks[end].path) &&
+         place_of(blocks[end].path).number == place_of(blocks[end - 1].path).number + 1)
+    end++;
+  return end;
+}
+
+/* One block, or all of a run. */
+static void write_item(const sn__block *blocks, uint32_t from, uint32_t end, uint32_t n, bool alone, char *to,
+                       size_t room) {
+  if (end - from == 1 && !place_of(blocks[from].path).numbered) {
+    size_t used = (size_t)snprintf(to, room, "%s", alone ? "[" : "");
+    write_python(blocks[from].path, strlen(blocks[from].path), to + used, room - used);
+    if (alone) strncat(to, "]", room - strlen(to) - 1);
+    return;
+  }
+  if (!alone) *to++ = '*', room--;
+  write_run(blocks, from, end, n, to, room);
+}
+
+/* "for block in ..:" over the blocks that are chosen, or those that are not. */
+static void add_loop(text *t, const sn__blocks *b, bool chosen) {
+  enum { ROOM = PATH + 128 };
+  char line[COLUMNS + ROOM], item[ROOM];
+  uint32_t items = 0, only = 0, only_end = 0;
+  for (uint32_t i = 0, end; i < b->count; i = end) {
+    end = run_end(b->all, i, b->count);
+    if (sn__block_is_chosen(&b->all[i]) != chosen) continue;
+    items++;
+    only = i;
+    only_end = end;
+  }
+  if (items == 1) {
+    write_item(b->all, only, only_end, b->count, true, item, sizeof item);
+    add(t, "for block in %s:", item);
+    return;
+  }
+  int used = snprintf(line, sizeof line, "for block in [");
+  bool empty = true;
+  for (uint32_t i = 0, end; i < b->count; i = end) {
+    end = run_end(b->all, i, b->count);
+    if (sn__block_is_chosen(&b->all[i]) != chosen) continue;
+    write_item(b->all, i, end, b->count, false, item, sizeof item);
+    if (!empty && used + (int)strlen(item) + 2 > COLUMNS) {
+      add(t, "%s,", line);
+      used = snprintf(line, sizeof line, "              ");
+      empty = true;
+    }
+    used += snprintf(line + used, sizeof line - (size_t)used, "%s%s", empty ? "" : ", ", item);
+    empty = false;
+  }
+  add(t, "%s]:", line);
+}
+
+/* ---- checkpoints ---- */
+
+/* Whether several blocks run again as one. */
+static bool spans_blocks(const sn__blocks *b) {
+  for (uint32_t i = 1; i < b->count; i++)
+    if (sn__block_is_chosen(&b->all[i]) && sn__block_is_chosen(&b->all[i - 1]) &&
+        b->all[i].region == b->all[i - 1].region)
+      return true;
+  return false;
+}
+
+/* Where what runs again as one begins: a block, or a module ahead of all blocks. */
+static void write_begin(const sn__blocks *b, uint32_t region, char *to, size_t room) {
+  uint32_t unit = 0;
+  while (b->region[unit] != region) unit++;
+  uint32_t layer = b->route->steps[b->units.first[unit]].layer;
+  const char *block = sn_route_block(b->route, layer), *path = block ? block : sn_route_module(b->route, layer);
+  const char *dot =
+      block || b->route->layers[layer].parameters > 0 ? NULL : strrchr(path, '.'); /* it may be no module */
+  write_python(path, dot ? (size_t)(dot - path) : strlen(path), to, room);
+}
+
+/* Checkpoints around several blocks each: whoever calls them has to call them in one function. */
+static void add_spans(text *t, const sn__blocks *b) {
+  enum { ROOM = PATH + 64 };
+  char first[ROOM], last[ROOM];
+  for (uint32_t i = 0, end; i < b->count; i = end) {
+    end = i + 1;
+    if (!sn__block_is_chosen(&b->all[i])) continue;
+    while (end < b->count && sn__block_is_chosen(&b->all[end]) && b->all[end].region == b->all[i].region) end++;
+    write_python(b->all[i].path, strlen(b->all[i].path), first, sizeof first);
+    write_python(b->all[end - 1].path, strlen(b->all[end - 1].path), last, sizeof last);
+    if (end - i > 1) write_begin(b, b->all[i].region, first, sizeof first);
+    if (end - i == 1)
+      add(t, "x = checkpoint(%s, x, use_reentrant=False)", first);
+    else
+      add(t, "# one checkpoint: a function that calls %s .. %s in turn", first, last);
+  }
+}
+
+/* A ModuleDict's blocks (DenseNet's) take a list, to which their caller adds before they run again: they get a copy. */
+static void add_wrap(text *t, const sn__blocks *b) {
+  const char *path = b->all[0].path;
+  place first = place_of(path);
+  bool lists = first.numbered && first.number == 1 && !isdigit((unsigned char)path[first.parent + 1]);
+  if (!lists) {
+    add(t, "    block.forward = partial(checkpoint, block.forward, use_reentrant=False)");
+    return;
+  }
+  add(t, "    again = partial(checkpoint, block.forward, use_reentrant=False)");
+  add(t, "    block.forward = lambda inputs, again=again: again([*inputs])");
+}
+
+static void add_blocks(text *t, const sn_net *net, const sn__blocks *b) {
+  bool transformers = sn_module_library(net) == SN_LIBRARY_TRANSFORMERS;
+  if (b->chosen == 0) return;
+  if (spans_blocks(b)) {
+    add_spans(t, b);
+  } else if (transformers) {
+    add(t, "model.gradient_checkpointing_enable()");
+    if (b->chosen == b->count) return;
+    add_loop(t, b, false);
+    add(t, "    block.gradient_checkpointing = False");
+  } else {
+    add(t, "from functools import partial; from torch.utils.checkpoint import checkpoint");
+    add_loop(t, b, true);
+    add_wrap(t, b);
+  }
+}
+
+/* Names that differ in numbers alone. */
+static bool alike(const char *a, const char *b) {
+  for (;; a++, b++) {
+    bool numbers = isdigit((unsigned char)*a) && isdigit((unsigned char)*b);
+    while (numbers && isdigit((unsigned char)a[1])) a++;
+    while (numbers && isdigit((unsigned char)b[1])) b++;
+    if (!numbers && *a != *b) return false;
+    if (!*a) return true;
+  }
+}
+
+static const char *step_name(const sn__blocks *b, uint32_t step) {
+  return sn_route_module(b->route, b->route->steps[step].layer);
+}
+
+/* The end of what runs again as one from a unit on. */
+static uint32_t region_end(const sn__blocks *b, uint32_t unit) {
+  uint32_t end = unit + 1;
+  while (end < b->units.count && b->is_other[end] && b->region[end] == b->region[unit]) end++;
+  return end;
+}
+
+/* Whether the first and the last layers of two regions are named alike. */
+static bool regions_alike(const sn__blocks *b, uint32_t u, uint32_t v) {
+  const uint32_t *first = b->units.first;
+  return alike(step_name(b, first[u]), step_name(b, first[v])) &&
+         alike(step_name(b, first[region_end(b, u)] - 1), step_name(b, first[region_end(b, v)] - 1));
+}
+
+/* What runs again and is of no chosen block; regions alike behind one another in one line. */
+static void add_others(text *t, const sn__blocks *b) {
+  bool told = false;
+  for (uint32_t u = 0, end; u < b->units.count; u = end) {
+    end = u + 1;
+    if (!b->is_other[u]) continue;
+    uint32_t more = 0;
+    end = region_end(b, u);
+    const char *from = step_name(b, b->units.first[u]), *to = step_name(b, b->units.first[end] - 1);
+    for (; end < b->units.count && b->is_other[end] && regions_alike(b, u, end); more++) end = region_end(b, end);
+    if (!told) add(t, "# checkpoint(f, x, use_reentrant=False), where f calls one after the other:");
+    told = true;
+    if (more > 0)
+      add(t, "#   %s .. %s, and %" PRIu32 " more like it", from, to, more);
+    else
+      add(t, "#   %s .. %s", from, to);
+  }
+}
+
+/* A chain cut into segments, of which all but the last run again. */
+static void add_sequential(text *t, const sn_units *units) {
+  add(t, "x = torch.utils.checkpoint.checkpoint_sequential(");
+  add(t, "    net, %" PRIu32 ", x, use_reentrant=False)", units->segments);
+  add(t, "# net: nn.Sequential of all layers, each with what changes its output in place");
+}
+
+static sn_status add_checkpoints(text *t, const sn_asked *asked, const sn_calls_wish *wish, sn_calls *calls,
+                                 sn_err *err) {
+  sn_planner *planner = sn_planner_new(asked->net, asked->device, asked->options, err);
+  sn_plan *plan = planner ? sn_planner_plan(planner, wish->strategy, wish->memory_bytes, false, err) : NULL;
+  sn__blocks blocks = {0};
+  if (plan && sn__blocks_find(plan, &blocks, err) == SN_OK) {
+    bool sequential = blocks.units.segments > 0 && wish->strategy.recompute == SN_RECOMPUTE_UNITS;
+    if (sequential) add_sequential(t, &blocks.units);
+    if (!sequential) add_blocks(t, asked->net, &blocks);
+    if (!sequential) add_others(t, &blocks);
+    calls->chosen = blocks.count ? blocks.chosen : blocks.n_rerun;
+    calls->units = blocks.count ? blocks.count : blocks.units.count;
+  }
+  sn__blocks_clear(&blocks);
+  sn_plan_free(plan);
+  sn_planner_free(planner);
+  return err->code;
+}
+
+/* ---- the loop ---- */
+
+/* By precision: what is done to the model once, and the type of autocast. */
+static const struct {
+  const char *once, *autocast;
+} precisions[SN_PRECISION_COUNT] = {
+    [SN_TF32] = {"torch.set_float32_matmul_precision(\"high\")", NULL},
+    [SN_BF16] = {"model = model.bfloat16()", NULL},
+    [SN_FP16] = {"model = model.half()", NULL},
+    [SN_AMP_BF16] = {NULL, "bfloat16"},
+    [SN_AMP_FP16] = {"scaler = torch.amp.GradScaler(\"cuda\")", "float16"},
+};
+
+/* As peft and bitsandbytes have what models/build/lora.h does. */
+static void add_lora(text *t, uint32_t rank, bool nf4) {
+  if (nf4) {
+    add(t, "config = transformers.BitsAndBytesConfig(load_in_4bit=True,");
+    add(t, "    bnb_4bit_quant_type=\"nf4\", bnb_4bit_use_double_quant=True,");
+    add(t, "    bnb_4bit_compute_dtype=torch.bfloat16)");
+    add(t, "# model: from_pretrained(.., quantization_config=config)");
+  }
+  if (rank == 0) return;
+  add(t, "lora = peft.LoraConfig(r=%" PRIu32 ", target_modules=\"all-linear\")", rank);
+  add(t, "model = peft.get_peft_model(model, lora, autocast_adapter_dtype=False)");
+}
+
+static void add_optimizer(text *t, sn_optimizer optimizer) {
+  static const char *const classes[SN_OPTIMIZER_KINDS] = {
+      [SN_OPTIMIZER_MOMENTUM] = "torch.optim.SGD(model.parameters(), lr=lr, momentum=0.9",
+      [SN_OPTIMIZER_SGD] = "torch.optim.SGD(model.parameters(), lr=lr",
+      [SN_OPTIMIZER_ADAM] = "torch.optim.Adam(model.parameters()",
+      [SN_OPTIMIZER_ADAMW] = "torch.optim.AdamW(model.parameters()",
+      [SN_OPTIMIZER_ADAM8BIT] = "bitsandbytes.optim.Adam8bit(model.parameters()",
+      [SN_OPTIMIZER_ADAMW8BIT] = "bitsandbytes.optim.AdamW8bit(model.parameters()",
+      [SN_OPTIMIZER_RMSPROP] = "torch.optim.RMSprop(model.parameters()",
+      [SN_OPTIMIZER_ADAGRAD] = "torch.optim.Adagrad(model.parameters()",
+      [SN_OPTIMIZER_ADAFACTOR] = "torch.optim.Adafactor(model.parameters()",
+      [SN_OPTIMIZER_LION] = "lion_pytorch.Lion(model.parameters()",
+  };
+  const char *impl = strchr(sn_optimizer_name(optimizer), '='), *keyword = "";
+  if (impl) keyword = strcmp(impl, "=fused") == 0 ? ", fused=True" : ", foreach=True";
+  if (impl && strcmp(impl, "=loop") == 0) keyword = ", foreach=False";
+  const char *made = classes[sn_optimizer_kind(optimizer)];
+  if (made) add(t, "optimizer = %s%s)", made, keyword);
+}
+
+static void add_step(text *t, const sn_asked *asked, const sn_calls_wish *wish) {
+  const char *autocast = wish->precision ? precisions[asked->options->iteration.precision].autocast : NULL;
+  bool offload = wish->strategy.offload == SN_OFFLOAD_SAVED, scaled = autocast && strcmp(autocast, "float16") == 0;
+  bool parts = wish->parts > 1;
+  if (!autocast && !offload) {
+    if (parts) add(t, "for x, y in parts: (loss(model(x), y) / %" PRIu32 ").backward()", wish->parts);
+    return;
+  }
+  const char *in = parts ? "    " : "";
+  char divided[24] = "";
+  if (parts) snprintf(divided, sizeof divided, " / %" PRIu32, wish->parts);
+  if (parts) add(t, "for x, y in parts:");
+  if (offload) add(t, "%swith torch.autograd.graph.save_on_cpu(pin_memory=True):", in);
+  if (autocast) add(t, "%s%swith torch.autocast(\"cuda\", dtype=torch.%s):", in, offload ? "    " : "", autocast);
+  add(t, "%s%s    l = loss(model(x), y)%s", in, offload && autocast ? "    " : "", divided);
+  add(t, scaled ? "%sscaler.scale(l).backward()" : "%sl.backward()", in);
+  if (scaled) add(t, "scaler.step(optimizer); scaler.update()");
+}
+
+static sn_status fill(const sn_asked *asked, const sn_calls_wish *wish, sn_calls *calls, sn_err *err) {
+  text t = {.arena = calls->arena};
+  bool eager = wish->strategy.dialect == SN_DIALECT_PYTORCH || wish->strategy.dialect == SN_DIALECT_PYTORCH_1_7;
+  bool checkpoints = eager && wish->strategy.recompute != SN_RECOMPUTE_NONE;
+  if (wish->precision && precisions[asked->options->iteration.precision].once)
+    add(&t, "%s", precisions[asked->options->iteration.precision].once);
+  add_lora(&t, wish->rank, wish->nf4);
+  if (wish->optimizer) add_optimizer(&t, sn_optimizer_on(asked->options->iteration.optimizer, asked->net));
+  if (checkpoints && add_checkpoints(&t, asked, wish, calls, err) != SN_OK) return err->code;
+  add_step(&t, asked, wish);
+  calls->lines = t.lines;
+  calls->count = t.count;
+  return t.failed ? sn_fail_memory(err) : SN_OK;
+}
+
+sn_calls *sn_calls_of(const sn_asked *asked, const sn_calls_wish *wish, sn_err *err) {
+  sn_arena *arena = sn_arena_new();
+  sn_calls *calls = arena ? sn_arena_alloc(arena, 1, sizeof *calls) : NULL;
+  if (!calls) {
+    sn_arena_free(arena);
+    return sn_fail_memory(err), NULL;
+  }
+  *calls = (sn_calls){.arena = arena};
+  if (fill(asked, wish, calls, err) == SN_OK) return calls;
+  sn_calls_free(calls);
+  return NULL;
+}
+
+void sn_calls_free(sn_calls *calls) {
+  if (calls) sn_arena_free(calls->arena);
+}

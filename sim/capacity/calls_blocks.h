@@ -1,0 +1,36 @@
+/* Blocks of a network's model (models/net/modules.h) and what a plan runs again of them (internal to sim/ask). */
+#ifndef SN_SIM_CAPACITY_CALLS_BLOCKS_H
+#define SN_SIM_CAPACITY_CALLS_BLOCKS_H
+
+#include "base/err.h"
+#include "sim/plan/plan.h"
+#include "sim/schedule/units.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct sn__block {
+  const char *path;      /* the route's */
+  uint32_t steps, rerun; /* forward steps; of these in units that run again */
+  uint32_t region;       /* the backward step ahead of which the first of them does; SN_NONE: none does */
+} sn__block;
+
+typedef struct sn__blocks {
+  const sn_route *route;
+  sn_units units;
+  uint32_t *region; /* by unit: the backward step ahead of which it runs again; SN_NONE: it does not */
+  bool *is_other;   /* by unit: it runs again, and no step of it is of a chosen block */
+  uint32_t n_rerun; /* units */
+  uint32_t count, chosen;
+  sn__block *all; /* in the order of forward steps */
+} sn__blocks;
+
+static inline bool sn__block_is_chosen(const sn__block *b) {
+  return 2 * b->rerun > b->steps;
+}
+
+/* Free with sn__blocks_clear(), after an error too. */
+sn_status sn__blocks_find(const sn_plan *plan, sn__blocks *blocks, sn_err *err);
+void sn__blocks_clear(sn__blocks *blocks);
+
+#endif

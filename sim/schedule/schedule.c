@@ -1,0 +1,470 @@
+/* Schedule: see the header for the idea.
+ *
+ * A dropped tensor is the output of a layer that is no checkpoint; such layers have one input and one output, so a
+ * segment (dropped layers between two checkpoints) is a chain:
+ *
+ *   CONV ===> relu1 ---> lrn1 ---> pool1 ===> CONV        root = CONV's output
+ */
+#include "sim/schedule/schedule.h"
+
+#include "base/checked.h"
+#include "models/op/op.h"
+#include "sim/graph/route.h"
+#include "sim/memory/pool.h"
+#include "sim/schedule/schedule_sqrt.h"
+#include "sim/schedule/units.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef enum drop_mode { KEEP, DROP_RERUN_ONCE, DROP_RERUN_EACH } drop_mode;
+
+typedef struct maker {
+  const sn_route *route;
+  sn_schedule *schedule;
+  sn_execution *executions;
+  uint32_t room;
+  uint8_t *mode;       /* per tensor: drop_mode */
+  bool *available;     /* per tensor: holds its value, or can be waited for */
+  uint32_t *temporary; /* memory-centric tensors made available by re-runs of the current step and the one before */
+  uint32_t n_temporary;
+  uint32_t *chain; /* layers to re-run, last first */
+  sn_err *err;
+} maker;
+
+/* The tensors a layer without branches reads and makes; its forward step has exactly these two accesses, or only the
+ * output where it reads the input batch. */
+static uint32_t output_of(const sn_route *route, uint32_t layer) {
+  const sn_step *step = &route->steps[route->forward_step[layer]];
+  return route->accesses[step->first_access + step->n_accesses - 1].tensor;
+}
+
+static uint32_t input_of(const sn_route *route, uint32_t layer) {
+  const sn_step *step = &route->steps[route->forward_step[layer]];
+  return step->n_accesses > 1 ? route->accesses[step->first_access].tensor : SN_NONE;
+}
+
+static bool is_dropped_layer(const sn_layer *layer) {
+  return !sn_op_of(layer)->checkpoint;
+}
+
+static uint64_t touched_bytes(const sn_route *route, const sn_step *step) {
+  uint64_t sum = 0;
+  for (uint32_t i = 0; i < step->n_accesses; i++)
+    sum += route->tensors[route->accesses[step->first_access + i].tensor].bytes;
+  return sum;
+}
+
+uint64_t sn_schedule_layer_peak(const sn_route *route) {
+  uint64_t peak = 0;
+  for (uint32_t s = route->first_backward; s < route->first_update; s++)
+    peak = sn_max(peak, touched_bytes(route, &route->steps[s]));
+  return peak;
+}
+
+/* The gradients a layer's backward step reads and writes: all it touches but its x and y. */
+static uint64_t gradient_bytes(const sn_route *route, uint32_t layer) {
+  const sn_step *step = &route->steps[route->backward_step[layer]];
+  uint32_t x = input_of(route, layer), y = output_of(route, layer);
+  uint64_t sum = 0;
+  for (uint32_t i = 0; i < step->n_accesses; i++) {
+    uint32_t tensor = route->accesses[step->first_access + i].tensor;
+    if (tensor != x && tensor != y) sum += route->tensors[tensor].bytes;
+  }
+  return sum;
+}
+
+/* Depth first, who alone reads an output comes next. */
+static uint32_t next_in_segment(const sn_route *route, uint32_t layer) {
+  uint32_t next = route->forward_step[layer] + 1;
+  if (next == route->first_backward) return SN_NONE;
+  uint32_t reader = route->steps[next].layer;
+  bool follows = input_of(route, reader) == output_of(route, layer);
+  return follows && is_dropped_layer(&route->layers[reader]) ? reader : SN_NONE;
+}
+
+static bool begins_segment(const sn_route *route, uint32_t layer) {
+  uint32_t input = input_of(route, layer);
+  return input == SN_NONE || !is_dropped_layer(&route->layers[route->tensors[input].layer]);
+}
+
+/* Speed-centric memory of the segment that begins at `head` (reference, section 1). */
+static uint64_t segment_memory(const sn_route *route, uint32_t head) {
+  uint32_t root = input_of(route, head);
+  uint64_t outputs = root == SN_NONE ? 0 : route->tensors[root].bytes, most = 0;
+  for (uint32_t layer = head; layer != SN_NONE; layer = next_in_segment(route, layer)) {
+    outputs += route->tensors[output_of(route, layer)].bytes;
+    most = sn_max(most, outputs + gradient_bytes(route, layer));
+  }
+  return most;
+}
+
+/* MXNet decides layer by layer, and never for batch norm and dropout. */
+static void set_layer_modes(maker *m) {
+  for (uint32_t i = 1; i < m->route->n_layers; i++) {
+    const sn_layer *layer = &m->route->layers[i];
+    if (is_dropped_layer(layer) && layer->op != SN_BN && layer->op != SN_DROPOUT)
+      m->mode[output_of(m->route, i)] = DROP_RERUN_ONCE;
+  }
+}
+
+static void set_modes(maker *m, sn_recompute recompute) {
+  const sn_route *route = m->route;
+  if (recompute == SN_RECOMPUTE_NONE || recompute == SN_RECOMPUTE_UNITS) return;
+  if (recompute == SN_RECOMPUTE_OPTIMAL || recompute == SN_RECOMPUTE_DTR) return;
+  if (recompute == SN_RECOMPUTE_LAYERS) {
+    set_layer_modes(m);
+    return;
+  }
+  uint64_t layer_peak = recompute == SN_RECOMPUTE_COST ? sn_schedule_layer_peak(route) : 0;
+  for (uint32_t head = 1; head < route->n_layers; head++) {
+    if (!is_dropped_layer(&route->layers[head]) || !begins_segment(route, head)) continue;
+    bool each = recompute == SN_RECOMPUTE_MEMORY ||
+                (recompute == SN_RECOMPUTE_COST && segment_memory(route, head) > layer_peak);
+    for (uint32_t layer = head; layer != SN_NONE; layer = next_in_segment(route, layer))
+      m->mode[output_of(route, layer)] = each ? DROP_RERUN_EACH : DROP_RERUN_ONCE;
+  }
+}
+
+static sn_status add_execution(maker *m, uint32_t step, uint32_t at_step, bool rerun) {
+  sn_schedule *s = m->schedule;
+  if (s->n_executions == SN_MAX_EXECUTIONS)
+    return sn_fail(
+        m->err, SN_BAD_INPUT,
+        "network %s: recomputation needs more than %u forwards (a long chain of layers without a checkpoint); "
+        "use recompute=speed or none",
+        m->route->name, SN_MAX_EXECUTIONS);
+  if (s->n_executions == m->room) {
+    uint32_t room = 2 * m->room;
+    sn_execution *more = realloc(m->executions, (size_t)room * sizeof *more);
+    if (!more) return sn_fail_memory(m->err);
+    m->executions = more;
+    m->room = room;
+  }
+  m->executions[s->n_executions++] = (sn_execution){.step = step, .at_step = at_step, .rerun = rerun};
+  s->reruns += rerun;
+  return SN_OK;
+}
+
+/* Puts the forwards in that make `tensor` available, from the nearest available tensor of its chain on. */
+static sn_status rerun_chain(maker *m, uint32_t tensor, uint32_t at_step) {
+  uint32_t n = 0;
+  for (uint32_t t = tensor; t != SN_NONE && !m->available[t]; t = input_of(m->route, m->chain[n - 1]))
+    m->chain[n++] = m->route->tensors[t].layer;
+  while (n-- > 0) {
+    uint32_t layer = m->chain[n], made = output_of(m->route, layer);
+    sn_status status = add_execution(m, m->route->forward_step[layer], at_step, true);
+    if (status != SN_OK) return status;
+    m->available[made] = true;
+    if (m->mode[made] == DROP_RERUN_EACH) m->temporary[m->n_temporary++] = made;
+  }
+  return SN_OK;
+}
+
+static bool reads(const sn_route *route, const sn_step *step, uint32_t tensor) {
+  for (uint32_t i = 0; i < step->n_accesses; i++)
+    if (route->accesses[step->first_access + i].tensor == tensor) return true;
+  return false;
+}
+
+/* Memory-centric: what the step did not read is gone again. */
+static void forget_temporary(maker *m, const sn_step *step) {
+  uint32_t kept = 0;
+  for (uint32_t i = 0; i < m->n_temporary; i++) {
+    uint32_t tensor = m->temporary[i];
+    if (reads(m->route, step, tensor))
+      m->temporary[kept++] = tensor;
+    else
+      m->available[tensor] = false;
+  }
+  m->n_temporary = kept;
+}
+
+static bool is_forward_made(const sn_tensor *tensor) {
+  return tensor->role == SN_VALUE || tensor->role == SN_SAVED || tensor->role == SN_SCRATCH;
+}
+
+static sn_status add_backward(maker *m, uint32_t s) {
+  const sn_step *step = &m->route->steps[s];
+  for (uint32_t i = 0; i < step->n_accesses; i++) {
+    sn_access access = m->route->accesses[step->first_access + i];
+    if (access.mode == SN_WRITE || m->available[access.tensor]) continue;
+    sn_status status = rerun_chain(m, access.tensor, s);
+    if (status != SN_OK) return status;
+  }
+  forget_temporary(m, step);
+  for (uint32_t i = 0; i < step->n_accesses; i++)
+    m->available[m->route->accesses[step->first_access + i].tensor] = true;
+  return add_execution(m, s, s, false);
+}
+
+static sn_status make_executions(maker *m) {
+  const sn_route *route = m->route;
+  sn_status status = SN_OK;
+  for (uint32_t s = 0; s < route->first_backward && status == SN_OK; s++) status = add_execution(m, s, s, false);
+  for (uint32_t t = 0; t < route->n_tensors; t++)
+    m->available[t] = is_forward_made(&route->tensors[t]) && m->mode[t] == KEEP;
+  for (uint32_t s = route->first_backward; s < route->first_update && status == SN_OK; s++) status = add_backward(m, s);
+  for (uint32_t s = route->first_update; s < route->n_steps && status == SN_OK; s++)
+    status = add_execution(m, s, s, false);
+  return status;
+}
+
+/* ---- units ---- */
+
+/* Does backward read anything that forward has made? */
+static bool needs_forward(const sn_route *route, uint32_t backward) {
+  const sn_step *step = &route->steps[backward];
+  for (uint32_t i = 0; i < step->n_accesses; i++) {
+    sn_access access = route->accesses[step->first_access + i];
+    if (access.mode != SN_WRITE && is_forward_made(&route->tensors[access.tensor])) return true;
+  }
+  return false;
+}
+
+bool sn_schedule_needs_forward(const sn_route *route, uint32_t forward) {
+  uint32_t backward = route->backward_step[route->steps[forward].layer];
+  return backward != SN_NONE && needs_forward(route, backward);
+}
+
+/* Runs the forward steps of a unit again, up to the last one whose backward needs something. */
+static sn_status rerun_unit(maker *m, const sn_units *units, uint32_t unit, uint32_t at_step) {
+  const sn_route *route = m->route;
+  uint32_t end = units->first[unit + 1];
+  sn_status status = SN_OK;
+  while (end > units->first[unit] && !sn_schedule_needs_forward(route, end - 1)) end--;
+  for (uint32_t s = units->first[unit]; s < end && status == SN_OK; s++) status = add_execution(m, s, at_step, true);
+  return status;
+}
+
+/* Backward goes through units in turn, the last first. `again` NULL: all run again. */
+static sn_status make_unit_executions(maker *m, const sn_units *units, const bool *again) {
+  const sn_route *route = m->route;
+  uint32_t next = units->count; /* all from here on have run again */
+  sn_status status = SN_OK;
+  for (uint32_t s = 0; s < route->n_steps && status == SN_OK; s++) {
+    bool backward = s >= route->first_backward && s < route->first_update;
+    uint32_t unit = backward && needs_forward(route, s) ? sn_units_of(units, route, s) : units->count;
+    bool enters = unit < next;
+    if (enters) next = unit;
+    if (enters && (!again || again[unit])) status = rerun_unit(m, units, unit, s);
+    if (status == SN_OK) status = add_execution(m, s, s, false);
+  }
+  return status;
+}
+
+static sn_status make_units(maker *m) {
+  sn_units units;
+  sn_status status = sn_units_find(m->route, &units, m->err);
+  if (status == SN_OK) status = make_unit_executions(m, &units, NULL);
+  sn_units_clear(&units);
+  return status;
+}
+
+/* One backward scan: an access is the last where no later one needs the value. `available` serves as "needed later". */
+static sn_status find_last_uses(maker *m) {
+  sn_schedule *s = m->schedule;
+  size_t accesses = 0;
+  for (uint32_t e = 0; e < s->n_executions; e++) {
+    m->executions[e].first_last_use = (uint32_t)accesses;
+    accesses += m->route->steps[m->executions[e].step].n_accesses;
+  }
+  bool *last_use = calloc(accesses + 1, sizeof *last_use), *needed = m->available;
+  if (!last_use) return sn_fail_memory(m->err);
+  for (uint32_t t = 0; t < m->route->n_tensors; t++) needed[t] = false;
+  for (uint32_t e = s->n_executions; e-- > 0;) {
+    const sn_step *step = &m->route->steps[m->executions[e].step];
+    for (uint32_t i = 0; i < step->n_accesses; i++) {
+      sn_access access = m->route->accesses[step->first_access + i];
+      last_use[m->executions[e].first_last_use + i] = !needed[access.tensor];
+      needed[access.tensor] = access.mode != SN_WRITE;
+    }
+  }
+  s->last_use = last_use;
+  return SN_OK;
+}
+
+static sn_status make(maker *m, sn_recompute recompute) {
+  size_t tensors = m->route->n_tensors, layers = m->route->first_backward;
+  m->room = 2 * m->route->n_steps;
+  m->executions = malloc(m->room * sizeof *m->executions);
+  m->mode = calloc(tensors, sizeof *m->mode);
+  m->available = calloc(tensors, sizeof *m->available);
+  m->temporary = calloc(tensors, sizeof *m->temporary);
+  m->chain = calloc(layers, sizeof *m->chain);
+  sn_status status =
+      m->executions && m->mode && m->available && m->temporary && m->chain ? SN_OK : sn_fail_memory(m->err);
+  if (status == SN_OK) {
+    set_modes(m, recompute);
+    status = recompute == SN_RECOMPUTE_UNITS ? make_units(m) : make_executions(m);
+  }
+  if (status == SN_OK) status = find_last_uses(m);
+  m->schedule->executions = m->executions;
+  free(m->mode);
+  free(m->available);
+  free(m->temporary);
+  free(m->chain);
+  return status;
+}
+
+/* The fastest algorithms' workspaces; NULL after an error. */
+static uint64_t *find_workspaces(const sn_net *net, const sn_costs *costs, sn_err *err) {
+  uint64_t *bytes = calloc(net->n_layers, sizeof *bytes);
+  if (!bytes) sn_fail_memory(err);
+  for (uint32_t i = 0; i < net->n_layers && bytes && costs; i++)
+    if (sn_op_of(&net->layers[i])->convolves) bytes[i] = sn_costs_largest_workspace(costs, i);
+  return bytes;
+}
+
+static sn_route *make_route(const sn_net *net, sn_strategy strategy, sn_iteration iteration, const sn_costs *costs,
+                            sn_err *err) {
+  sn_order order = sn_strategy_order(strategy);
+  if (!sn_dialect_of(strategy.dialect)->by_kernel)
+    return sn_route_new_for(net, strategy.dialect, order, iteration, NULL, err);
+  uint64_t *workspace = find_workspaces(net, costs, err);
+  sn_route *route = workspace ? sn_route_new_for(net, strategy.dialect, order, iteration, workspace, err) : NULL;
+  free(workspace);
+  return route;
+}
+
+sn_route *sn_schedule_route(const sn_net *net, sn_strategy strategy, sn_iteration iteration, const sn_costs *costs,
+                            sn_err *err) {
+  sn_route *route = make_route(net, strategy, iteration, costs, err);
+  sn_status status = route ? SN_OK : err->code;
+  if (status == SN_OK && strategy.dialect == SN_DIALECT_EXPLICIT) status = sn_route_take(route, err);
+  if (status == SN_OK && strategy.liveness == SN_LIVENESS_CARRIED) status = sn_route_carry(route, err);
+  if (status == SN_OK) return route;
+  sn_route_free(route);
+  return NULL;
+}
+
+sn_schedule *sn_schedule_new(const sn_route *route, sn_recompute recompute, sn_err *err) {
+  if (recompute == SN_RECOMPUTE_SQRT) return sn_schedule_sqrt(route, err);
+  sn_schedule *schedule = calloc(1, sizeof *schedule);
+  if (!schedule) {
+    sn_fail_memory(err);
+    return NULL;
+  }
+  schedule->route = route;
+  maker m = {.route = route, .schedule = schedule, .err = err};
+  if (make(&m, recompute) == SN_OK) return schedule;
+  sn_schedule_free(schedule);
+  return NULL;
+}
+
+bool sn_schedule_is_sizeless(sn_recompute recompute) {
+  return recompute == SN_RECOMPUTE_NONE || recompute == SN_RECOMPUTE_SPEED || recompute == SN_RECOMPUTE_MEMORY;
+}
+
+sn_schedule *sn_schedule_copy(const sn_schedule *schedule, const sn_route *route, sn_err *err) {
+  const sn_execution *last = &schedule->executions[schedule->n_executions - 1]; /* there is a step at least */
+  size_t accesses = last->first_last_use + route->steps[last->step].n_accesses, n = schedule->n_executions;
+  sn_schedule *copy = calloc(1, sizeof *copy);
+  sn_execution *executions = malloc(n * sizeof *executions);
+  bool *last_use = malloc((accesses + 1) * sizeof *last_use);
+  if (!copy || !executions || !last_use) {
+    free(copy), free(executions), free(last_use);
+    sn_fail_memory(err);
+    return NULL;
+  }
+  memcpy(executions, schedule->executions, n * sizeof *executions);
+  memcpy(last_use, schedule->last_use, accesses * sizeof *last_use);
+  *copy = (sn_schedule){.route = route,
+                        .n_executions = schedule->n_executions,
+                        .executions = executions,
+                        .last_use = last_use,
+                        .reruns = schedule->reruns};
+  return copy;
+}
+
+sn_schedule *sn_schedule_checkpoints(const sn_route *route, const sn_units *regions, const bool *again, sn_err *err) {
+  sn_schedule *schedule = calloc(1, sizeof *schedule);
+  maker m = {.route = route, .schedule = schedule, .room = 2 * route->n_steps, .err = err};
+  m.executions = malloc(m.room * sizeof *m.executions);
+  m.available = calloc((size_t)route->n_tensors + 1, sizeof *m.available);
+  sn_status status = schedule && m.executions && m.available ? SN_OK : sn_fail_memory(err);
+  if (schedule) schedule->route = route;
+  if (status == SN_OK) status = make_unit_executions(&m, regions, again);
+  if (status == SN_OK) status = find_last_uses(&m);
+  free(m.available);
+  if (schedule)
+    schedule->executions = m.executions;
+  else
+    free(m.executions);
+  if (status == SN_OK) return schedule;
+  sn_schedule_free(schedule);
+  return NULL;
+}
+
+sn_schedule *sn_schedule_first_units(const sn_route *route, uint32_t count, sn_err *err) {
+  sn_units units;
+  sn_schedule *schedule = NULL;
+  if (sn_units_find(route, &units, err) != SN_OK) return NULL;
+  bool *again = calloc((size_t)units.count + 1, sizeof *again);
+  for (uint32_t u = 0; again && u < units.count; u++) again[u] = u < count;
+  if (again)
+    schedule = sn_schedule_checkpoints(route, &units, again, err);
+  else
+    sn_fail_memory(err);
+  free(again);
+  sn_units_clear(&units);
+  return schedule;
+}
+
+sn_schedule *sn_schedule_of(const sn_route *route, sn_execution *executions, uint32_t count, sn_err *err) {
+  sn_schedule *schedule = calloc(1, sizeof *schedule);
+  maker m = {.route = route, .schedule = schedule, .executions = executions, .err = err};
+  m.available = calloc((size_t)route->n_tensors + 1, sizeof *m.available);
+  if (schedule) *schedule = (sn_schedule){.route = route, .executions = executions, .n_executions = count};
+  for (uint32_t e = 0; schedule && e < count; e++) schedule->reruns += executions[e].rerun;
+  sn_status status = schedule && m.available ? find_last_uses(&m) : sn_fail_memory(err);
+  free(m.available);
+  if (status == SN_OK) return schedule;
+  if (!schedule) free(executions);
+  sn_schedule_free(schedule);
+  return NULL;
+}
+
+uint64_t sn_schedule_load(const sn_schedule *schedule) {
+  const sn_route *route = schedule->route;
+  bool *there = calloc((size_t)route->n_tensors + 1, sizeof *there);
+  uint64_t load = 0, most = 0;
+  for (uint32_t e = 0; there && e < schedule->n_executions; e++) {
+    const sn_execution *x = &schedule->executions[e];
+    const sn_step *step = &route->steps[x->step];
+    const sn_access *accesses = &route->accesses[step->first_access];
+    for (uint32_t i = 0; i < step->n_accesses; i++) {
+      if (there[accesses[i].tensor]) continue;
+      there[accesses[i].tensor] = true;
+      load += sn_pool_round(route->tensors[accesses[i].tensor].bytes);
+    }
+    most = sn_max(most, load);
+    for (uint32_t i = 0; i < step->n_accesses; i++) {
+      if (!schedule->last_use[x->first_last_use + i]) continue;
+      there[accesses[i].tensor] = false;
+      load -= sn_pool_round(route->tensors[accesses[i].tensor].bytes);
+    }
+  }
+  free(there);
+  return most;
+}
+
+bool sn_schedule_same(const sn_schedule *a, const sn_schedule *b) {
+  if (a == b) return true;
+  if (a->route != b->route || a->n_executions != b->n_executions || a->reruns != b->reruns) return false;
+  for (uint32_t e = 0; e < a->n_executions; e++) {
+    const sn_execution *x = &a->executions[e], *y = &b->executions[e];
+    if (x->step != y->step || x->at_step != y->at_step || x->rerun != y->rerun) return false;
+    const bool *last = &a->last_use[x->first_last_use], *other = &b->last_use[y->first_last_use];
+    if (memcmp(last, other, a->route->steps[x->step].n_accesses * sizeof *last) != 0) return false;
+  }
+  return true;
+}
+
+void sn_schedule_free(sn_schedule *schedule) {
+  if (!schedule) return;
+  free((void *)schedule->executions);
+  free((void *)schedule->last_use);
+  free((void *)schedule->swaps);
+  free(schedule);
+}

@@ -1,0 +1,211 @@
+/* Cutting the forward pass into units; see the header. */
+#include "sim/schedule/units.h"
+
+#include "sim/graph/route.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+static sn_op op_at(const sn_route *route, uint32_t step) {
+  return route->layers[route->steps[step].layer].op;
+}
+
+/* A block ends behind a POOL, and behind a JOIN or CONCAT where neither BN nor ACT follows. */
+static bool ends_block(const sn_route *route, uint32_t step, uint32_t *joined) {
+  sn_op op = op_at(route, step);
+  bool follows = op == SN_BN || op == SN_ACT;
+  if (op == SN_JOIN || op == SN_CONCAT)
+    *joined = step;
+  else if (!follows)
+    *joined = SN_NONE;
+  if (op == SN_POOL) return true;
+  if (*joined == SN_NONE) return false;
+  sn_op next = op_at(route, step + 1);
+  return next != SN_BN && next != SN_ACT;
+}
+
+/* Per tensor: the last forward step that touches it, and the last that changes it. Per step: how many POOLs, JOINs and
+ * CONCATs are ahead of it. */
+typedef struct uses {
+  uint32_t *last, *changed, *ends;
+} uses;
+
+static void find_uses(const sn_route *route, uses *u) {
+  for (uint32_t s = 0; s < route->first_backward; s++) {
+    sn_op op = op_at(route, s);
+    u->ends[s + 1] = u->ends[s] + (op == SN_POOL || op == SN_JOIN || op == SN_CONCAT);
+    for (uint32_t i = 0; i < route->steps[s].n_accesses; i++) {
+      sn_access access = route->accesses[route->steps[s].first_access + i];
+      u->last[access.tensor] = s;
+      if (access.mode != SN_READ) u->changed[access.tensor] = s;
+    }
+  }
+}
+
+/* A value that waits while blocks end, as U-Net's and what T5's decoder reads of its encoder. More than one, for within
+ * a block a value may wait for a branch with a POOL or CONCAT of its own. */
+static bool skips_blocks(const uses *u, uint32_t tensor) {
+  return u->ends[u->last[tensor]] > u->ends[u->changed[tensor] + 1] + 1;
+}
+
+/* A block ends behind a value that skips others: no cut could be behind it otherwise, as long as it waits. */
+static bool makes_skip(const sn_route *route, const uses *u, uint32_t s) {
+  const sn_step *step = &route->steps[s];
+  for (uint32_t i = 0; i < step->n_accesses; i++) {
+    sn_access access = route->accesses[step->first_access + i];
+    if (access.mode != SN_READ && u->changed[access.tensor] == s && skips_blocks(u, access.tensor)) return true;
+  }
+  return false;
+}
+
+/* Behind which steps one tensor alone goes on: `open` counts those made and still to be read by a forward step, but for
+ * the input batch, which nobody re-makes, copies of weights, which whoever is run again makes again, and what skips
+ * blocks and was made ahead of this one; `changing` those that will still be changed in place, by which what the next
+ * unit has kept as its input would be lost. */
+typedef struct going {
+  uint32_t open, changing;
+} going;
+
+/* What goes on behind a step; `since`: where this unit begins. */
+static void go_on(const sn_route *route, const uses *u, uint32_t s, uint32_t since, going *g) {
+  const sn_step *step = &route->steps[s];
+  for (uint32_t i = 0; i < step->n_accesses; i++) {
+    sn_access access = route->accesses[step->first_access + i];
+    bool writes = access.mode == SN_WRITE;
+    if (sn_tensor_is_weight_cast(&route->tensors[access.tensor])) continue;
+    g->open += writes && u->last[access.tensor] > s;
+    bool skipped = skips_blocks(u, access.tensor) && u->changed[access.tensor] < since;
+    g->open -= !writes && !skipped && u->last[access.tensor] == s;
+    g->changing += writes && u->changed[access.tensor] > s;
+    g->changing -= access.mode == SN_MODIFY && u->changed[access.tensor] == s;
+  }
+}
+
+static void find_cuts(const sn_route *route, const uses *u, sn_units *units) {
+  uint32_t n = route->first_backward, joined = SN_NONE;
+  going g = {0};
+  for (uint32_t s = 0; s + 1 < n; s++) {
+    go_on(route, u, s, units->first[units->count], &g);
+    bool alone = g.open == 1 && g.changing == 0, longer = s > units->first[units->count];
+    bool skip = makes_skip(route, u, s), ends = ends_block(route, s, &joined) || skip;
+    if (!ends || !alone || !longer) continue;
+    units->first[++units->count] = s + 1;
+    if (skip) g.open = 0;
+  }
+}
+
+/* ---- chains ---- */
+
+/* The members of a chain, as those of an nn.Sequential: member i is the forward steps first[i] .. first[i + 1] - 1. Per
+ * member and for all ahead of it together: what it keeps for backward; per member what it hands on. */
+typedef struct chain {
+  uint32_t count, *first;
+  uint64_t *kept, *out;
+} chain;
+
+/* A member ends where one value goes on that nobody changes any more; where several do, it is no chain. */
+static bool find_members(const sn_route *route, const uses *u, chain *c) {
+  uint32_t n = route->first_backward;
+  going g = {0};
+  for (uint32_t s = 0; s + 1 < n; s++) {
+    go_on(route, u, s, n, &g);
+    if (g.changing > 0) continue;
+    if (g.open != 1) return false;
+    c->first[++c->count] = s + 1;
+  }
+  return c->count > 0;
+}
+
+static void add_kept(const sn_route *route, const uses *u, chain *c, const bool *wanted) {
+  for (uint32_t i = 0; i < c->count; i++) {
+    c->kept[i + 1] = c->kept[i];
+    for (uint32_t s = c->first[i]; s < c->first[i + 1]; s++)
+      for (uint32_t k = 0; k < route->steps[s].n_accesses; k++) {
+        sn_access access = route->accesses[route->steps[s].first_access + k];
+        uint64_t bytes = route->tensors[access.tensor].bytes;
+        if (access.mode != SN_WRITE || sn_tensor_is_weight_cast(&route->tensors[access.tensor])) continue;
+        if (u->last[access.tensor] >= c->first[i + 1]) c->out[i] = bytes;
+        if (wanted[access.tensor]) c->kept[i + 1] += bytes;
+      }
+  }
+}
+
+/* Bytes kept at the fullest moment where it is cut into k segments as torch.utils.checkpoint.checkpoint_sequential()
+ * does: each of count / k members but the last, which has the rest and is not run again. */
+static uint64_t fullest(const chain *c, uint32_t k) {
+  uint32_t size = c->count / k;
+  uint64_t inputs = 0, most = 0;
+  for (uint32_t i = 0; i < k; i++) {
+    uint32_t end = i + 1 < k ? (i + 1) * size : c->count;
+    uint64_t now = inputs + c->kept[end] - c->kept[(size_t)i * size];
+    if (now > most) most = now;
+    inputs += c->out[end - 1];
+  }
+  return most;
+}
+
+/* The best k, the smaller of two. More than 4 roots of the members are never better by enough to look at them all. */
+static void cut_chain(const chain *c, sn_units *units) {
+  uint32_t best = 1;
+  for (uint32_t k = 2; k <= c->count / 2 && (uint64_t)k * k <= UINT64_C(16) * c->count; k++)
+    if (fullest(c, k) < fullest(c, best)) best = k;
+  if (best == 1) return;
+  units->count = 0;
+  units->segments = best;
+  for (uint32_t i = 1; i < best; i++) units->first[++units->count] = c->first[(size_t)i * (c->count / best)];
+}
+
+static bool cut_sequential(const sn_route *route, const uses *u, sn_units *units) {
+  size_t steps = (size_t)route->first_backward + 1;
+  chain c = {.first = calloc(steps, sizeof *c.first),
+             .kept = calloc(steps, sizeof *c.kept),
+             .out = calloc(steps, sizeof *c.out)};
+  bool *wanted = calloc((size_t)route->n_tensors + 1, sizeof *wanted);
+  bool good = c.first && c.kept && c.out && wanted;
+  for (uint32_t s = route->first_backward; good && s < route->first_update; s++)
+    for (uint32_t i = 0; i < route->steps[s].n_accesses; i++)
+      wanted[route->accesses[route->steps[s].first_access + i].tensor] = true;
+  if (good && find_members(route, u, &c)) {
+    add_kept(route, u, &c, wanted);
+    cut_chain(&c, units);
+  }
+  free(c.first);
+  free(c.kept);
+  free(c.out);
+  free(wanted);
+  return good;
+}
+
+sn_status sn_units_find(const sn_route *route, sn_units *units, sn_err *err) {
+  size_t tensors = (size_t)route->n_tensors + 1;
+  uses u = {calloc(tensors, sizeof *u.last), calloc(tensors, sizeof *u.changed),
+            calloc((size_t)route->first_backward + 1, sizeof *u.ends)};
+  *units = (sn_units){.first = calloc((size_t)route->first_backward + 1, sizeof *units->first)};
+  bool good = u.last && u.changed && u.ends && units->first;
+  if (good) {
+    find_uses(route, &u);
+    find_cuts(route, &u, units);
+    if (units->count <= 1) good = cut_sequential(route, &u, units);
+  }
+  free(u.last);
+  free(u.changed);
+  free(u.ends);
+  if (good) return SN_OK;
+  sn_units_clear(units);
+  return sn_fail_memory(err);
+}
+
+void sn_units_clear(sn_units *units) {
+  free(units->first);
+  *units = (sn_units){0};
+}
+
+uint32_t sn_units_of(const sn_units *units, const sn_route *route, uint32_t step) {
+  uint32_t forward = route->forward_step[route->steps[step].layer], low = 0, high = units->count;
+  if (forward == SN_NONE || forward >= units->first[units->count]) return units->count;
+  while (high - low > 1) {
+    uint32_t middle = low + (high - low) / 2;
+    *(units->first[middle] <= forward ? &low : &high) = middle;
+  }
+  return low;
+}

@@ -1,0 +1,44 @@
+/* Units: the modules that a user of PyTorch puts into torch.utils.checkpoint. The forward pass is cut where one value
+ * alone goes on, which nothing changes any more; cuts are kept behind a POOL and behind a JOIN or CONCAT with the BN
+ * and ACT that follow it, so that a unit is what models call a block or a stage:
+ *
+ *   conv1 bn1 relu1 pool1 | conv .. join relu | conv .. join relu | .. | pool5 fc softmax      a ResNet
+ *   conv relu conv relu pool | conv relu conv relu pool | .. | fc relu fc relu fc softmax      VGG
+ *
+ * A value that waits for a reader while two blocks end or more has a cut behind it too, and is left out of what goes on
+ * with later ones: every unit that reads it has it for an input.
+ *
+ *   conv bn relu conv bn relu | pool conv bn relu conv bn relu | .. | concat conv .. relu up | ..      U-Net
+ *   embedding .. join | .. | norm .. join norm (the encoder's output) | .. join | .. join | ..         T5
+ *
+ * A chain, in which one value alone goes on from step to step, has hardly any of these ends: where that makes no two
+ * units, it is cut as torch.utils.checkpoint.checkpoint_sequential(net, k, x) cuts an nn.Sequential, into k segments of
+ * equally many members, of which the last has the rest and is not run again. A layer is a member with what changes its
+ * output in place. k is the one with which least is kept.
+ *
+ *   conv relu conv relu conv relu | conv relu conv relu conv relu | conv relu conv relu conv relu loss     k = 3
+ *
+ * A unit has two steps at least. What lies behind the last cut holds the loss and is no unit. O(steps + accesses).
+ */
+#ifndef SN_SIM_SCHEDULE_UNITS_H
+#define SN_SIM_SCHEDULE_UNITS_H
+
+#include "base/err.h"
+#include "sim/graph/pass.h"
+
+#include <stdint.h>
+
+typedef struct sn_units {
+  uint32_t count;
+  uint32_t segments; /* it is a chain that checkpoint_sequential() cuts into so many; 0: it is not */
+  uint32_t *first;   /* unit u is the forward steps first[u] .. first[u + 1] - 1; count + 1 entries */
+} sn_units;
+
+/* Free with sn_units_clear(). */
+sn_status sn_units_find(const sn_route *route, sn_units *units, sn_err *err);
+void sn_units_clear(sn_units *units);
+
+/* The unit that the forward of a step's layer belongs to; units->count: none. O(log units). */
+uint32_t sn_units_of(const sn_units *units, const sn_route *route, uint32_t step);
+
+#endif
