@@ -1,4 +1,4 @@
-/* Benchmark of the simulator: the figures of docs/performance.md.
+/* Benchmark of the simulator: the figures of docs/measured/performance.md.
  *
  *   build/bench/bench_simulate [repeats [NET]]
  *

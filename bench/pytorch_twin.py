@@ -14,7 +14,7 @@ float64, from which both are measured: the error of a gradient is the norm of th
 float64. Dropout keeps in PyTorch what snsim keeps: masks are functions of seed, layer and element (exec/kernel/kernel_internal.h).
 
 Times: --times N measures N pairs, snsim and PyTorch in turn, each the median of --iterations, both with --threads; the table
-has the medians of the pairs, with --markdown as docs/parity.md has it. PyTorch is timed with plain tensors and with channels_last. Peak memory is of the processes.
+has the medians of the pairs, with --markdown as docs/measured/parity.md has it. PyTorch is timed with plain tensors and with channels_last. Peak memory is of the processes.
 
 Exit codes: 1 where a loss is off by more than 1e-5 of it, or the median error is more than one and a half times PyTorch's;
 2 and 3 for what was asked; 4 where PyTorch is missing. PyTorch for the CPU is enough.

@@ -1,4 +1,4 @@
-/* Inside the store: what its files share with each other and with tests/unit/test_store.c.
+/* Inside the store: what its files share with each other and with tests/db/test_store.c.
  *
  *   store.c   opening, closing, transactions, errors       rows.c   moves structs to rows and back, by the tables
  *   schema.c  recognises and creates files                  put.c    a run to rows

@@ -1,5 +1,5 @@
 # Lints: each tests/lint/<name>.py checks the repository and, with --self-test, that it catches what it must catch.
-set(lints includes lengths words headers format)
+set(lints includes tree lengths words headers format)
 if(NOT SNSIM_SANITIZE)
   list(APPEND lints symbols binaries) # sanitizers add symbols and libraries of their own
 endif()

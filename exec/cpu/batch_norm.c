@@ -1,5 +1,5 @@
 /* CPU kernels of BN; reference_norm.c has the formulas. They are ours: oneDNN's sum in float32, of which the gradients
- * of deep networks take harm (docs/parity.md), and in plain layouts take about four times as long.
+ * of deep networks take harm (docs/measured/parity.md), and in plain layouts take about four times as long.
  *
  * Threads share channels, blocked ones a block at a time. They go through the cache twice forward (sums; output) and
  * twice backward (sums; gradient). Sums are in float64, forward of differences from the channel's first value: those

@@ -1,5 +1,5 @@
 /* Bands: how far what is said here was from what was measured elsewhere, as a line of the screen has it. The figures
- * are those of the last table of docs/truth.md, which bench/truth.py makes; tests/unit/test_bands.c holds both
+ * are those of the last table of docs/truth.md, which bench/truth.py makes; tests/sim/capacity/test_bands.c holds both
  * together.
  */
 #ifndef SN_SIM_CAPACITY_BANDS_H

@@ -13,7 +13,7 @@
 #include "plots/plot.h"
 #include "sim/capacity/compare.h"
 #include "sim/sweep/replay.h"
-#include "tests/unit/stored_answers.h"
+#include "tests/db/stored_answers.h"
 
 #include <ctype.h>
 #include <stdlib.h>

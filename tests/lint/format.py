@@ -37,7 +37,7 @@ CASES = [
     ("clean", {".clang-format": STYLE, "sim/a.c": "int a(void) {\n  return 0;\n}\n"}, None),
     ("brace", {".clang-format": STYLE, "sim/a.c": "int a;\nint b(void)\n{\n  return 0;\n}\n"}, "sim/a.c:2: not in"),
     ("indent", {".clang-format": STYLE, "sim/a.h": "struct a {\n    int b;\n};\n"}, "sim/a.h:1: not in"),
-    ("test file", {".clang-format": STYLE, "tests/unit/a.c": "int  a;\n"}, "tests/unit/a.c:1: not in"),
+    ("test file", {".clang-format": STYLE, "tests/base/a.c": "int  a;\n"}, "tests/base/a.c:1: not in"),
 ]
 
 lint.run(check, CASES)

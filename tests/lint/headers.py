@@ -54,7 +54,7 @@ CASES = [
     ("warning", {"sim/a.h": GUARD.format("static inline int f(long a) { return a; }")}, "does not compile alone"),
     ("no comment", {"sim/a.c": "int a;\n"}, "sim/a.c:1: opens without a comment"),
     ("blank line, then no comment", {"sim/a.c": "\n#include <stdio.h>\n"}, "opens without"),
-    ("too short", {"tests/unit/a.c": "/* tests */\nint a;\n"}, "opens without"),
+    ("too short", {"tests/base/a.c": "/* tests */\nint a;\n"}, "opens without"),
     ("script", {"scripts/a": "#!/bin/sh\nset -e\n"}, "scripts/a:1: opens without"),
     ("build file", {"CMakeLists.txt": "project(a)\n"}, "opens without"),
 ]

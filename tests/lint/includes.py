@@ -91,7 +91,7 @@ def check(root):
 CASES = [
     ("clean", {"base/a.h": "", "sim/plan/b.c": '#include "base/a.h"\n#include <stdio.h>\n'}, None),
     ("sqlite in db", {"db/c.c": "#include <sqlite3.h>\n"}, None),
-    ("tests are free", {"tests/unit/a.c": "#include <sqlite3.h>\n"}, None),
+    ("tests are free", {"tests/base/a.c": "#include <sqlite3.h>\n"}, None),
     ("upward", {"sim/plan/b.c": '#include "db/c.h"\n', "db/c.h": ""}, 'sim/plan/b.c:1: sim/ must not include "db/c.h"'),
     ("sideways", {"plots/b.c": '#include "exec/c.h"\n', "exec/c.h": ""}, 'must not include "exec/c.h"'),
     ("header too", {"base/b.h": '\n#  include "models/c.h"\n', "models/c.h": ""}, "base/b.h:2:"),

@@ -68,7 +68,7 @@ CASES = [
     ("long table", {"sim/a.c": "static const int t[] = {\n" + "  1,\n" * 200 + "};\n" + SHORT}, None),
     ("long list macro", {"sim/a.h": "#define L(X) \\\n" + "  X(1) \\\n" * 200 + "\n"}, None),
     ("long function", {"sim/a.c": "int y;\n\n" + function(81) + 3 * SHORT}, "sim/a.c:3: function of 81 lines"),
-    ("long test", {"tests/unit/a.c": function(90)}, "function of 90 lines"),
+    ("long test", {"tests/base/a.c": function(90)}, "function of 90 lines"),
     ("long file", {"sim/a.c": "\n" * 601}, "601 lines"),
     ("long header", {"sim/a.h": "int a;\n" * 700}, "700 lines"),
     ("median", {"sim/a.c": function(16) + function(17) + SHORT}, "median function length is 16"),

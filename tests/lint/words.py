@@ -35,7 +35,7 @@ CASES = [
     ("fourth", {"cmake/a.cmake": "# a " + MARKERS[3] + "\n"}, "unfinished"),
     ("phrase", {"cli/a.c": 'puts("' + PHRASES[0].capitalize() + '");\n'}, "unfinished"),
     ("other phrase", {"README.md": "a " + PHRASES[1] + "\n"}, "README.md:1:"),
-    ("path", {"tests/unit/a.c": 'open("/' + HOMES[1] + '/main/a");\n'}, "path of one machine"),
+    ("path", {"tests/base/a.c": 'open("/' + HOMES[1] + '/main/a");\n'}, "path of one machine"),
     ("home", {"docs/a.md": "in /ho" + "me/anna/src\n"}, "path of one machine"),
     ("hidden folder", {".ci/run": "cd /" + HOMES[0] + "\n"}, ".ci/run:1:"),
 ]

@@ -1,0 +1,128 @@
+/* Units (sim/schedule/units.h): where blocks of well-known networks end. */
+#include "models/build/build.h"
+
+#include "sim/graph/route.h"
+#include "sim/schedule/units.h"
+#include "tests/support/pipeline.h"
+
+#include <string.h>
+
+static bool ends_unit(const sn_route *route, const sn_units *units, const char *layer) {
+  for (uint32_t u = 0; u < units->count; u++)
+    if (strcmp(route->layers[route->steps[units->first[u + 1] - 1].layer].name, layer) == 0) return true;
+  return false;
+}
+
+/* `ends`: units end with these layers; `within`: none ends with these; each ends with NULL. */
+static void check(const char *spec, const char *const *ends, const char *const *within) {
+  sn_err err = SN_ERR_INIT;
+  sn_net *net = load_net(spec, 1);
+  sn_route *route = sn_route_new(net, SN_DIALECT_PYTORCH, SN_ORDER_ROUTE, &err);
+  must(&err);
+  sn_units units;
+  sn_units_find(route, &units, &err);
+  must(&err);
+  for (; *ends; ends++)
+    if (!ends_unit(route, &units, *ends)) fail_msg("%s: no unit ends with %s", spec, *ends);
+  for (; *within; within++) {
+    find_layer(net, *within);
+    if (ends_unit(route, &units, *within)) fail_msg("%s: a unit ends with %s", spec, *within);
+  }
+  sn_units_clear(&units);
+  sn_route_free(route);
+  sn_net_free(net);
+}
+
+#define LAYERS(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static void blocks_and_stages(void **state) {
+  (void)state;
+  check("resnet18", LAYERS("pool1", "relu2_1", "relu2_2", "relu3_1"), LAYERS("join2_1", "conv1"));
+  check("vgg16", LAYERS("pool1", "pool2", "pool3", "pool4", "pool5"), LAYERS("relu1_1", "relu1_2"));
+  check("gpt2", LAYERS("h.0.add1", "h.0.add2", "h.11.add2"), LAYERS("h.0.ln_1", "ln_f"));
+}
+
+/* Squeeze and excitation waits for a POOL of its own, attention for the copy of its projections: no reason to cut. */
+static void what_waits_within_a_block(void **state) {
+  (void)state;
+  check("vit_b_16", LAYERS("encoder.layers.0.add1", "encoder.layers.0.add2"),
+        LAYERS("encoder.layers.0.self_attention.contiguous", "encoder.layers.1.self_attention.contiguous"));
+  check("mobilenet_v3_large", LAYERS("features.5.add"), LAYERS("features.5.block.1.2", "features.5.block.2.avgpool"));
+}
+
+/* U-Net's values go past all that is below them, the encoder's output past T5's decoder, what a layer of torchvision's
+ * DenseNet makes past the rest of its block. */
+static void what_skips_blocks(void **state) {
+  (void)state;
+  check("unet",
+        LAYERS("inc.double_conv.5", "down1.maxpool_conv.1.double_conv.5", "down3.maxpool_conv.1.double_conv.5",
+               "up2.pad"),
+        LAYERS("down1.maxpool_conv.0", "inc.double_conv.4"));
+  check("t5_base",
+        LAYERS("encoder.block.11.layer.1.add", "decoder.block.0.layer.0.add", "decoder.block.11.layer.1.add"),
+        LAYERS("decoder.block.0.layer.1.layer_norm"));
+  check("tv_densenet121", LAYERS("features.pool0", "features.denseblock1.denselayer1.conv2"),
+        LAYERS("features.denseblock1.denselayer1.conv1"));
+}
+
+/* `count` convolutions with a ReLU each, which changes its output in place, and an FC. */
+static sn_net *make_chain(uint32_t count) {
+  sn_err err = SN_ERR_INIT;
+  sn_builder *b = sn_builder_new("chain", 4, 8, 16, 16, &err);
+  uint32_t x = SN_DATA_LAYER;
+  for (unsigned i = 0; i < count; i++) {
+    x = sn_build_conv(b, x, (sn_conv){.channels = 8, .kernel = 1}, "c%u", i);
+    x = sn_build_relu(b, x, "r%u", i);
+  }
+  x = sn_build_fc(b, x, 10, "fc");
+  sn_build_softmax(b, x, "softmax");
+  sn_net *net = sn_builder_finish(b, NULL, &err);
+  must(&err);
+  return net;
+}
+
+/* 26 members, of which the first gets its input from nobody: with k segments k - 1 inputs and 26 / k outputs are kept,
+ * so 5 are best. Each has equally many, as checkpoint_sequential() has it, and none ends ahead of a ReLU. */
+static void chains_are_cut_evenly(void **state) {
+  (void)state;
+  sn_err err = SN_ERR_INIT;
+  sn_net *net = make_chain(25);
+  sn_route *route = sn_route_new(net, SN_DIALECT_PYTORCH, SN_ORDER_ROUTE, &err);
+  sn_units units;
+  sn_units_find(route, &units, &err);
+  must(&err);
+  assert_int_equal(units.segments, 5);
+  assert_int_equal(units.count, 4);
+  for (uint32_t u = 0; u <= units.count; u++) assert_int_equal(units.first[u], 2 * 5 * u);
+  for (const char *const *end = LAYERS("r4", "r9", "r14", "r19"); *end; end++)
+    assert_true(ends_unit(route, &units, *end));
+  sn_units_clear(&units);
+  sn_route_free(route);
+  sn_net_free(net);
+}
+
+/* Who has ends of units is cut there, and what is too short not at all. */
+static void what_is_no_chain(void **state) {
+  (void)state;
+  sn_net *nets[] = {load_net("vgg16", 1), load_net("resnet18", 1), make_chain(1)};
+  for (size_t i = 0; i < sizeof nets / sizeof nets[0]; i++) {
+    sn_err err = SN_ERR_INIT;
+    sn_route *route = sn_route_new(nets[i], SN_DIALECT_PYTORCH, SN_ORDER_ROUTE, &err);
+    sn_units units;
+    sn_units_find(route, &units, &err);
+    must(&err);
+    assert_int_equal(units.segments, 0);
+    sn_units_clear(&units);
+    sn_route_free(route);
+    sn_net_free(nets[i]);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(blocks_and_stages), cmocka_unit_test(what_waits_within_a_block),
+      cmocka_unit_test(what_skips_blocks), cmocka_unit_test(chains_are_cut_evenly),
+      cmocka_unit_test(what_is_no_chain),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

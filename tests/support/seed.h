@@ -1,0 +1,29 @@
+/* What a property test draws. Its first seed: SN_SEED, or the test's own, printed so that a failure can be repeated.
+ * How many cases: SN_PROP_NETS, or of its own number SN_PROP_PERCENT, which slow builds set. */
+#ifndef SN_TESTS_SEED_H
+#define SN_TESTS_SEED_H
+
+#include "tests/support/prng.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+
+static inline uint64_t first_seed(uint64_t own) {
+  const char *given = getenv("SN_SEED");
+  uint64_t seed = given ? strtoull(given, NULL, 10) : own;
+  print_message("SN_SEED=%llu\n", (unsigned long long)seed);
+  return seed;
+}
+
+/* At least one. */
+static inline uint32_t case_count(uint32_t own) {
+  const char *count = getenv("SN_PROP_NETS"), *percent = getenv("SN_PROP_PERCENT");
+  uint64_t cases = count ? strtoull(count, NULL, 10) : own * (percent ? strtoull(percent, NULL, 10) : 100) / 100;
+  return cases < 1 ? 1 : cases < UINT32_MAX ? (uint32_t)cases : UINT32_MAX;
+}
+
+#endif
