@@ -109,7 +109,7 @@ static void print_kind(const sn_times *t, uint32_t kind) {
   }
   printf("  %-10s %-8s %-6s %4" PRIu32 " operations: %8.2f ms on all cores, %8.2f on %" PRIu32
          ", doubt %7.2f; largest instance: %" PRIu32 ", taken: %" PRIu32 "\n",
-         sn_op_table[k->op].name, sn_pass_name(k->pass), sn_step_part_name(k->part), k->instances, all_ms, ms, count,
+         sn_op_table[k->op]->name, sn_pass_name(k->pass), sn_step_part_name(k->part), k->instances, all_ms, ms, count,
          doubt, best, k->threads);
 }
 
@@ -207,7 +207,7 @@ static void print_steps(const bench *b, const sn_calibration *c) {
   for (uint32_t op = 0; op < SN_OP_COUNT; op++)
     for (sn_pass pass = 0; pass < SN_PASSES; pass++)
       if (timed_ms[op][pass] > 0)
-        printf(" %s %s %.2f %.2f;", sn_op_table[op].name, sn_pass_name(pass), timed_ms[op][pass],
+        printf(" %s %s %.2f %.2f;", sn_op_table[op]->name, sn_pass_name(pass), timed_ms[op][pass],
                b->steps_ms[op][pass] / b->n_steps);
   printf("\n\n");
 }

@@ -73,7 +73,7 @@ static const char *part_name(const sn_time_kind *kind) {
 }
 
 static void name_of(const sn_time_kind *kind, char *text, size_t room) {
-  snprintf(text, room, "%s %s", sn_op_table[kind->op].name, part_name(kind));
+  snprintf(text, room, "%s %s", sn_op_table[kind->op]->name, part_name(kind));
 }
 
 /* ---- as a table ---- */
@@ -155,7 +155,7 @@ static sn_status print_table(const answer *a, const sn_out *out, sn_err *err) {
 
 static sn_status put_json_row(const row *r, const sn_times *times, const char *before, FILE *out, sn_err *err) {
   sn_json_object o = sn_json_begin();
-  sn_json_put_text(&o, "op", sn_op_table[r->kind->op].name);
+  sn_json_put_text(&o, "op", sn_op_table[r->kind->op]->name);
   sn_json_put_text(&o, "pass", sn_pass_name(r->kind->pass));
   sn_json_put_text(&o, "part", sn_step_part_name(r->kind->part));
   sn_json_put_count(&o, "threads", r->kind->threads);

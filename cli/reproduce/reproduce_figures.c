@@ -55,7 +55,7 @@ static sn_status add_shares(sn_paper_rows *rows, const char *net, const char *wh
   snprintf(subject, sizeof subject, "%.40s, %s", net, what);
   for (sn_op op = SN_CONV; op < SN_OP_COUNT; op++)
     if (sum->of[op] > 0)
-      add(rows, subject, sn_op_table[op].name, SN_SHARE_PERCENT, NAN, 100 * sum->of[op] / sum->all, err);
+      add(rows, subject, sn_op_table[op]->name, SN_SHARE_PERCENT, NAN, 100 * sum->of[op] / sum->all, err);
   return err->code;
 }
 

@@ -91,7 +91,7 @@ static void add_table(list *l, const sn_net *net, uint32_t index) {
 
 static void add_layer(list *l, const sn_net *net, uint32_t index, bool statistics) {
   const sn_op op = net->layers[index].op;
-  if (op == SN_FC || sn_op_table[op].convolves)
+  if (op == SN_FC || sn_op_table[op]->convolves)
     add_linear(l, net, index);
   else if (op == SN_EMBEDDING || op == SN_POSITION || op == SN_TOKEN || op == SN_ATTENTION)
     add_table(l, net, index);

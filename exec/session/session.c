@@ -51,10 +51,10 @@ static sn_status check_machine(const sn_session *s, sn_err *err) {
     return sn_fail(err, SN_BAD_USAGE,
                    "frozen layers and adapters are trained on the CPU only; use --backend cpu, or snsim simulate");
   for (uint32_t i = 0; i < s->net->n_layers; i++) {
-    if (s->net->layers[i].op == SN_EXPERTS)
-      return sn_fail(err, SN_BAD_USAGE,
-                     "layer \"%s\": EXPERTS, whose weights the data choose, are simulated only; use snsim simulate",
-                     s->net->layers[i].name);
+    const sn_op_def *op = sn_op_of(&s->net->layers[i]);
+    if (op->simulated_only)
+      return sn_fail(err, SN_BAD_USAGE, "layer \"%s\": %s, %s, are simulated only; use snsim simulate",
+                     s->net->layers[i].name, op->name, op->simulated_only);
     if (s->net->layers[i].nf4)
       return sn_fail(err, SN_BAD_USAGE,
                      "weights of 4 bits (nf4) are simulated only; leave nf4 out, or use snsim simulate");

@@ -21,163 +21,90 @@ static void put(object *o, const char *key, cJSON *item) {
   o->lost = true;
 }
 
-static void put_number(object *o, const char *key, double value) {
-  put(o, key, cJSON_CreateNumber(value));
-}
-
-static void put_flag(object *o, const char *key, bool value) {
-  put(o, key, cJSON_CreateBool(value));
-}
-
 static void put_text(object *o, const char *key, const char *text) {
   put(o, key, cJSON_CreateString(text));
-}
-
-static void put_pair(object *o, const char *key, uint32_t h, uint32_t w) {
-  if (h == w)
-    put_number(o, key, h);
-  else
-    put(o, key, cJSON_CreateIntArray((const int[]){(int)h, (int)w}, 2));
-}
-
-/* In a network of volumes with the depth. */
-static void put_extent(object *o, const char *key, uint32_t d, uint32_t h, uint32_t w) {
-  if (!o->volumes || (d == h && h == w))
-    put_pair(o, key, h, w);
-  else
-    put(o, key, cJSON_CreateIntArray((const int[]){(int)d, (int)h, (int)w}, 3));
 }
 
 static uint32_t or_one(uint32_t size) {
   return size > 0 ? size : 1;
 }
 
-static void put_window(object *o, const sn_attr *a) {
-  put_extent(o, "kernel", or_one(a->kernel_d), a->kernel_h, a->kernel_w);
-  put_extent(o, "stride", or_one(a->stride_d), a->stride_h, a->stride_w);
-  put_extent(o, "pad", a->pad_d, a->pad_h, a->pad_w);
-  if (a->dilation_d > 1 || a->dilation_h > 1 || a->dilation_w > 1)
-    put_extent(o, "dilation", or_one(a->dilation_d), or_one(a->dilation_h), or_one(a->dilation_w));
+/* One number where all sides are the same; in a network of volumes with the depth. */
+static cJSON *extent(const object *o, const sn_attr *a, const sn_key *key) {
+  const uint32_t *sides = (const uint32_t *)(const void *)((const char *)a + key->at), least = key->least;
+  uint32_t h = least ? or_one(sides[0]) : sides[0], w = least ? or_one(sides[1]) : sides[1];
+  uint32_t d = key->depth ? *(const uint32_t *)(const void *)((const char *)a + key->depth) : 0;
+  if (key->by_each && d == 0 && o->volumes) return cJSON_CreateIntArray((const int[]){(int)h, (int)w}, 2);
+  if (least) d = or_one(d);
+  const bool deep = key->depth && o->volumes && !(d == h && h == w);
+  if (deep) return cJSON_CreateIntArray((const int[]){(int)d, (int)h, (int)w}, 3);
+  return h == w ? cJSON_CreateNumber(h) : cJSON_CreateIntArray((const int[]){(int)h, (int)w}, 2);
 }
 
-/* Without a depth of its own it is of each plane by itself. */
-static void put_adaptive(object *o, const sn_attr *a) {
-  if (a->adaptive_d > 0)
-    put_extent(o, "adaptive", a->adaptive_d, a->adaptive_h, a->adaptive_w);
-  else if (o->volumes)
-    put(o, "adaptive", cJSON_CreateIntArray((const int[]){(int)a->adaptive_h, (int)a->adaptive_w}, 2));
-  else
-    put_pair(o, "adaptive", a->adaptive_h, a->adaptive_w);
-}
-
-static void put_pool(object *o, const sn_attr *a) {
-  put_text(o, "mode", a->pool == SN_POOL_MAX ? "max" : "average");
-  if (a->global)
-    put_flag(o, "global", true);
-  else if (a->adaptive_h)
-    put_adaptive(o, a);
-  else {
-    put_window(o, a);
-    put_flag(o, "ceil", a->ceil);
-  }
-}
-
-static void put_lrn(object *o, const sn_attr *a) {
-  put_number(o, "size", a->lrn_size);
-  put_number(o, "alpha", a->lrn_alpha);
-  put_number(o, "beta", a->lrn_beta);
-  put_number(o, "k", a->lrn_k);
-}
-
-static void put_attention(object *o, const sn_attr *a) {
-  put_number(o, "heads", a->heads);
-  put_number(o, "kv_heads", a->kv_heads);
-  put_flag(o, "causal", a->causal);
-  put_flag(o, "parts", a->parts);
-  if (a->rows) put_number(o, "rows", a->rows);
-  if (a->window) put_number(o, "window", a->window);
-  if (a->shift) put_number(o, "shift", a->shift);
-  put_number(o, "ratio", a->ratio);
-  if (a->cap > 0) put_number(o, "cap", a->cap);
-}
-
-static void put_slice(object *o, const sn_attr *a) {
-  put_text(o, "axis", sn_side_names()[a->axis]);
-  put_number(o, "first", a->first);
-  put_number(o, "count", a->count);
-  if (a->step > 1) put_number(o, "step", a->step);
-  if (a->turned) put_flag(o, "turned", true);
-}
-
-static void put_matmul(object *o, const sn_attr *a) {
-  put_flag(o, "turn_first", a->turn_first);
-  put_flag(o, "turn_second", a->turn_second);
-}
-
-static void put_reshape(object *o, const sn_attr *a) {
-  put(o, "shape", cJSON_CreateIntArray((const int[]){(int)a->shape[0], (int)a->shape[1], (int)a->shape[2]}, SN_SIDES));
-}
-
-static void put_transpose(object *o, const sn_attr *a) {
+static cJSON *axes(const sn_side *side) {
   const char *const *names = sn_side_names();
-  put(o, "axes",
-      cJSON_CreateStringArray((const char *const[]){names[a->axes[0]], names[a->axes[1]], names[a->axes[2]]},
-                              SN_SIDES));
+  return cJSON_CreateStringArray((const char *const[]){names[side[0]], names[side[1]], names[side[2]]}, SN_SIDES);
 }
 
-static void put_resize(object *o, const sn_attr *a) {
-  put_text(o, "mode", a->bilinear ? "bilinear" : "nearest");
-  if (a->scale)
-    put_number(o, "scale", a->scale);
-  else
-    put_pair(o, "size", a->shape[SN_SIDE_HEIGHT], a->shape[SN_SIDE_WIDTH]);
+/* Whether the key says something that its lack would not. */
+static bool says(const sn_attr *a, const sn_key *key) {
+  const void *member = (const char *)a + key->at;
+  if (key->always) return true;
+  switch (key->kind) {
+  case SN_KEY_SIZE:
+    return *(const uint32_t *)member > (uint32_t)key->usual;
+  case SN_KEY_EXTENT:
+    return ((const uint32_t *)member)[0] > 1 || ((const uint32_t *)member)[1] > 1 ||
+           (key->depth && *(const uint32_t *)(const void *)((const char *)a + key->depth) > 1);
+  case SN_KEY_FLAG:
+    return *(const bool *)member != (key->usual != 0);
+  case SN_KEY_NUMBER:
+    return *(const double *)member > key->usual;
+  case SN_KEY_WORD:
+    return *(const unsigned *)member > 0;
+  case SN_KEY_CHOICE:
+    return *(const sn_inplace *)member != SN_INPLACE_UNSET;
+  case SN_KEY_SIDES:
+  case SN_KEY_AXES:
+  case SN_KEY_OWNER:
+    break;
+  }
+  return false;
 }
 
-static void put_experts(object *o, const sn_attr *a) {
-  put_number(o, "channels", a->channels);
-  put_number(o, "experts", a->experts);
-  put_number(o, "chosen", a->chosen);
+static cJSON *value_of(const object *o, const sn_attr *a, const sn_key *key) {
+  const void *member = (const char *)a + key->at;
+  const uint32_t *sides = member;
+  switch (key->kind) {
+  case SN_KEY_SIZE:
+    return cJSON_CreateNumber(*sides);
+  case SN_KEY_EXTENT:
+    return extent(o, a, key);
+  case SN_KEY_FLAG:
+    if (key->words) return cJSON_CreateString(key->words()[*(const bool *)member]);
+    return cJSON_CreateBool(*(const bool *)member);
+  case SN_KEY_NUMBER:
+    return cJSON_CreateNumber(*(const double *)member);
+  case SN_KEY_WORD:
+    return cJSON_CreateString(key->words()[*(const unsigned *)member]);
+  case SN_KEY_CHOICE:
+    return cJSON_CreateBool(*(const sn_inplace *)member == SN_INPLACE_YES);
+  case SN_KEY_SIDES:
+    return cJSON_CreateIntArray((const int[]){(int)sides[0], (int)sides[1], (int)sides[2]}, SN_SIDES);
+  case SN_KEY_AXES:
+    return axes(member);
+  case SN_KEY_OWNER:
+    break;
+  }
+  return NULL;
 }
 
-/* Of operators that multiply and rearrange. */
-static void put_arrangement(object *o, sn_op op, const sn_attr *a) {
-  if (op == SN_PROBABILITIES) put_text(o, "axis", sn_side_names()[a->axis]);
-  if (op == SN_MATMUL) put_matmul(o, a);
-  if (op == SN_RESHAPE) put_reshape(o, a);
-  if (op == SN_TRANSPOSE) put_transpose(o, a);
-  if (op == SN_SLICE) put_slice(o, a);
-  if (op == SN_PAD) put_pair(o, "pad", a->pad_h, a->pad_w);
-  if (op == SN_RESIZE) put_resize(o, a);
-  if (op == SN_EXPERTS) put_experts(o, a);
-}
-
-static void put_attributes(object *o, sn_op op, const sn_attr *a) {
-  bool convolves = sn_op_table[op].convolves;
-  if (convolves || op == SN_FC) put_number(o, "channels", a->channels);
-  if (convolves) put_window(o, a);
-  if (op == SN_DECONV) put_extent(o, "output_pad", a->output_pad_d, a->output_pad_h, a->output_pad_w);
-  if (op == SN_PAD) put_pair(o, "output_pad", a->output_pad_h, a->output_pad_w);
-  if (convolves || op == SN_GROUP_NORM) put_number(o, "groups", a->groups);
-  if (convolves || op == SN_FC) put_flag(o, "bias", a->bias);
-  if ((op == SN_FC || op == SN_SOFTMAX) && a->positions) put_flag(o, "positions", true);
-  if (op == SN_FC && a->router) put_flag(o, "router", true);
-  if (op == SN_SOFTMAX && a->loss != SN_LOSS_CROSS_ENTROPY) put_text(o, "loss", sn_loss_names()[a->loss]);
-  if (op == SN_EMBEDDING) put_number(o, "vocabulary", a->rows);
-  if (op == SN_EMBEDDING) put_number(o, "channels", a->channels);
-  if (op == SN_RMS_NORM && a->fused) put_flag(o, "fused", true);
-  if (op == SN_RMS_NORM && a->plus_one) put_flag(o, "plus_one", true);
-  if (op == SN_POSITION) put_number(o, "rows", a->rows);
-  if (op == SN_ATTENTION) put_attention(o, a);
-  if (op == SN_ROTARY && a->heads) put_number(o, "heads", a->heads);
-  put_arrangement(o, op, a);
-  if (op == SN_POOL) put_pool(o, a);
-  if (op == SN_LRN) put_lrn(o, a);
-  if (op == SN_ACT) put_text(o, "mode", sn_act_names()[a->act]);
-  if (op == SN_ACT && (a->act == SN_ACT_LEAKY || a->act == SN_ACT_TIMES)) put_number(o, "slope", a->slope);
-  if (op == SN_ACT && a->act == SN_ACT_PRELU) put_number(o, "slopes", a->slopes);
-  if (op == SN_DROPOUT) put_number(o, "ratio", a->ratio);
-  if (op == SN_DROPOUT && a->images) put_flag(o, "images", true);
-  if (a->inplace != SN_INPLACE_UNSET) put_flag(o, "inplace", a->inplace == SN_INPLACE_YES);
+static void put_attributes(object *o, const sn_op_def *def, const sn_attr *a) {
+  for (int i = 0; i < SN_MOST_KEYS && def->keys[i].name; i++) {
+    const sn_key *key = &def->keys[i];
+    if (key->kind != SN_KEY_OWNER && (!def->has || def->has(a, key)) && says(a, key))
+      put(o, key->name, value_of(o, a, key));
+  }
 }
 
 static const char *source_of(const sn_net *net, const sn_layer *layer, uint32_t i) {
@@ -217,7 +144,7 @@ static sn_status write_layer(const sn_net *net, const sn_layer *layer, const cha
   put_text(&o, "name", layer->name);
   put_text(&o, "op", sn_op_of(layer)->name);
   put_inputs(&o, net, layer);
-  put_attributes(&o, layer->op, layer->attr);
+  put_attributes(&o, sn_op_of(layer), layer->attr);
   if (layer->attr->weights_of) put_text(&o, "weights_of", net->layers[layer->attr->weights_of].name);
   return end(&o, before, out, err);
 }

@@ -29,40 +29,45 @@
 #define SN_MAX_NET_BYTES (UINT64_C(1) << 52) /* all values, parameters and auxiliary state together */
 #define SN_MAX_NET_MACS  (UINT64_C(1) << 53) /* multiply-adds of one forward */
 
+/* All operators. models/op/op.h has the definition of each. */
+#define SN_OPS(OP)                                                                                                     \
+  OP(DATA) /* the input batch and its labels */                                                                        \
+  OP(CONV)                                                                                                             \
+  OP(FC)                                                                                                               \
+  OP(POOL)                                                                                                             \
+  OP(ACT) /* an element at a time: sn_act_mode */                                                                      \
+  OP(LRN)                                                                                                              \
+  OP(BN)                                                                                                               \
+  OP(DROPOUT)                                                                                                          \
+  OP(SOFTMAX)       /* with cross-entropy loss, or another one without a softmax: the end of a net */                  \
+  OP(JOIN)          /* element-wise add of two or more */                                                              \
+  OP(FORK)          /* one value to several consumers */                                                               \
+  OP(CONCAT)        /* one or more along channels; of one it is a copy */                                              \
+  OP(DECONV)        /* transposed convolution: a CONV whose forward and backward are swapped */                        \
+  OP(MUL)           /* element-wise product of two, the second broadcast where it has one row, column or channel */    \
+  OP(SCALE)         /* every channel times a parameter of its own */                                                   \
+  OP(LAYER_NORM)    /* normalised over the channels of each position, then scaled and shifted */                       \
+  OP(RMS_NORM)      /* divided by the root of the mean square of each position's channels, then scaled */              \
+  OP(EMBEDDING)     /* a row of a table for each token of the batch */                                                 \
+  OP(POSITION)      /* adds to each position a row of a table, the same for all images */                              \
+  OP(TOKEN)         /* puts a learned position ahead of all others; they stand in one column then */                   \
+  OP(TAKE)          /* the first position */                                                                           \
+  OP(ATTENTION)     /* softmax(q k^T) v for every head: of queries, keys and values, or of one input of all three */   \
+  OP(ROTARY)        /* pairs of channels turned by an angle that grows with the position */                            \
+  OP(PROBABILITIES) /* exp(x) over its sum along an axis: a softmax that ends nothing */                               \
+  OP(GROUP_NORM)    /* normalised over groups of channels of each image, then scaled and shifted by channel */         \
+  OP(MATMUL)        /* a product of two matrices, rows by columns, for every channel of every image */                 \
+  OP(RESHAPE)       /* an image's numbers in the same order, as another number of channels, rows and columns */        \
+  OP(TRANSPOSE)     /* channels, rows and columns in another order */                                                  \
+  OP(SLICE)         /* some channels, rows or columns, one behind the other */                                         \
+  OP(PAD)           /* rows and columns of zeros around */                                                             \
+  OP(RESIZE)        /* to another number of rows and columns */                                                        \
+  OP(EXPERTS)       /* an FC of each position by weights that the data choose: `chosen` of `experts` sets of them */
+
 typedef enum sn_op {
-  SN_DATA, /* the input batch and its labels */
-  SN_CONV,
-  SN_FC,
-  SN_POOL,
-  SN_ACT, /* an element at a time: sn_act_mode */
-  SN_LRN,
-  SN_BN,
-  SN_DROPOUT,
-  SN_SOFTMAX,    /* with cross-entropy loss, or another one without a softmax: the end of a net */
-  SN_JOIN,       /* element-wise add of two or more */
-  SN_FORK,       /* one value to several consumers */
-  SN_CONCAT,     /* one or more along channels; of one it is a copy */
-  SN_DECONV,     /* transposed convolution: a CONV whose forward and backward are swapped */
-  SN_MUL,        /* element-wise product of two, the second broadcast where it has one row, column or channel */
-  SN_SCALE,      /* every channel times a parameter of its own */
-  SN_LAYER_NORM, /* normalised over the channels of each position, then scaled and shifted */
-  SN_RMS_NORM,   /* divided by the root of the mean square of each position's channels, then scaled */
-  SN_EMBEDDING,  /* a row of a table for each token of the batch */
-  SN_POSITION,   /* adds to each position a row of a table, the same for all images */
-  SN_TOKEN,      /* puts a learned position ahead of all others; they stand in one column then */
-  SN_TAKE,       /* the first position */
-  SN_ATTENTION, /* softmax(q k^T) v for every head: of queries, keys and values, or of one input that holds all three */
-  SN_ROTARY,    /* pairs of channels turned by an angle that grows with the position */
-  SN_PROBABILITIES, /* exp(x) over its sum along an axis: a softmax that ends nothing */
-  SN_GROUP_NORM,    /* normalised over groups of channels of each image, then scaled and shifted by channel */
-  SN_MATMUL,        /* a product of two matrices, rows by columns, for every channel of every image */
-  SN_RESHAPE,       /* an image's numbers in the same order, as another number of channels, rows and columns */
-  SN_TRANSPOSE,     /* channels, rows and columns in another order */
-  SN_SLICE,         /* some channels, rows or columns, one behind the other */
-  SN_PAD,           /* rows and columns of zeros around */
-  SN_RESIZE,        /* to another number of rows and columns */
-  SN_EXPERTS,       /* an FC of each position by weights that the data choose: `chosen` of `experts` sets of them */
-  SN_OP_COUNT
+#define SN_OP_NAME(name) SN_##name,
+  SN_OPS(SN_OP_NAME) SN_OP_COUNT
+#undef SN_OP_NAME
 } sn_op;
 
 typedef enum sn_pool_mode { SN_POOL_MAX, SN_POOL_AVERAGE } sn_pool_mode;

@@ -115,7 +115,7 @@ static const char *advise_eager(const walk *w, uint32_t tensor) {
 static const char *advise(const walk *w, uint32_t tensor) {
   const resident *r = &w->tensors[tensor];
   const sn_tensor *t = &w->route->tensors[tensor];
-  const sn_op_info *op = sn_op_of(&w->route->layers[t->layer]);
+  const sn_op_def *op = sn_op_of(&w->route->layers[t->layer]);
   bool used_here = r->next_step == w->peak_step && r->first_use <= w->peak_step;
   bool live = w->strategy.liveness == SN_LIVENESS_FULL;
   if (live ? used_here : used_here && r->last_use >= w->peak_step) return NEEDED;

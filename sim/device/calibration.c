@@ -16,59 +16,6 @@ void sn_calibration_free(sn_calibration *c) {
   if (c) sn_arena_free(c->arena);
 }
 
-static uint32_t or_one(uint32_t size) {
-  return size > 0 ? size : 1;
-}
-
-static int print_window(const sn_attr *a, char *text, size_t room) {
-  int used = 0;
-  if (a->planes > 1)
-    used = snprintf(text, room, " %u planes: %u s%u p%u d%u,", a->planes, or_one(a->kernel_d), or_one(a->stride_d),
-                    a->pad_d, or_one(a->dilation_d));
-  return used + snprintf(text + used, room - (size_t)used, " %ux%u s%ux%u p%ux%u", a->kernel_h, a->kernel_w,
-                         a->stride_h, a->stride_w, a->pad_h, a->pad_w);
-}
-
-static int print_dilated(const sn_attr *a, char *text, size_t room) {
-  int used = print_window(a, text, room);
-  if (a->dilation_h > 1 || a->dilation_w > 1)
-    used += snprintf(text + used, room - (size_t)used, " d%ux%u", a->dilation_h, a->dilation_w);
-  return used;
-}
-
-static void print_attributes(const sn_layer *layer, char *text, size_t room) {
-  const sn_attr *a = layer->attr;
-  switch (layer->op) {
-  case SN_CONV:
-  case SN_DECONV: {
-    int used = print_dilated(a, text, room);
-    snprintf(text + used, room - (size_t)used, " g%u%s", a->groups, a->bias ? " bias" : "");
-    return;
-  }
-  case SN_FC:
-    snprintf(text, room, "%s%s", a->positions ? " positions" : "", a->bias ? " bias" : "");
-    return;
-  case SN_POOL: {
-    const char *mode = a->pool == SN_POOL_MAX ? " max" : " average";
-    bool windowless = a->global || a->adaptive_h;
-    int used = snprintf(text, room, "%s%s", a->global ? " global" : windowless ? " adaptive" : "", mode);
-    if (!windowless) print_dilated(a, text + used, room - (size_t)used);
-    return;
-  }
-  case SN_ACT:
-    if (a->act != SN_ACT_RELU) snprintf(text, room, " %s%s", sn_act_names()[a->act], a->slopes > 1 ? " channels" : "");
-    return;
-  case SN_GROUP_NORM:
-    snprintf(text, room, " g%u", a->groups);
-    return;
-  case SN_LRN:
-    snprintf(text, room, " size %u", a->lrn_size);
-    return;
-  default:
-    return;
-  }
-}
-
 /* A BN and the ReLU that it makes with it (exec/kernel/rectify.h): other work than of those that stand alone. */
 static bool is_rectified(const sn_net *net, const sn_layer *layer) {
   if (layer->op == SN_BN) return sn_rectifier_of(net, layer) != NULL;
@@ -81,7 +28,7 @@ char *sn_shape_text(const sn_net *net, const sn_layer *layer, char *text, size_t
   char attributes[2 * SN_SHAPE_TEXT] = "", count[32] = ""; /* no network's attributes are longer */
   uint32_t many = layer->n_inputs > layer->n_outputs ? layer->n_inputs : layer->n_outputs;
   if (many > 1) snprintf(count, sizeof count, " of %u", many);
-  print_attributes(layer, attributes, sizeof attributes);
+  if (sn_op_of(layer)->describe) sn_op_of(layer)->describe(layer->attr, attributes, sizeof attributes);
   snprintf(text, room, "%s %ux%ux%ux%u to %ux%ux%u%s%s%s", sn_op_of(layer)->name, in.n, in.c, in.h, in.w, out.c, out.h,
            out.w, attributes, count, is_rectified(net, layer) ? " rectified" : "");
   return text;

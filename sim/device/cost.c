@@ -41,102 +41,14 @@ struct sn_costs {
   sn_arena *arena;
 };
 
-/* How many bytes move and how many kernels run, forward and backward. */
-typedef struct traffic {
-  double bytes[2], flops[2], launches[2];
-} traffic;
-
 static double elements(sn_shape s) {
   return (double)s.n * s.c * s.h * s.w;
 }
 
-static traffic fc_traffic(const sn_layer *layer, double x, double y, double weight) {
-  double weights = weight * (double)layer->parameters, flops = 2 * (double)layer->macs;
-  return (traffic){.bytes = {x + y + weights, 2 * (x + y + weights)}, .flops = {flops, 2 * flops}, .launches = {2, 3}};
-}
-
-/* Fused, backward computes the probabilities again: five products for forward's two, and a causal one skips what is
- * masked. In parts they move between the products: forward writes, reads and writes them; a cap is a division, a
- * hyperbolic tangent and a product more, each of which reads and writes them. */
-static traffic attention_traffic(const sn_layer *layer, double x, double y) {
-  double flops = 2 * (double)layer->macs, in = layer->n_inputs * x;
-  const bool caps = layer->attr->cap > 0;
-  double scores = layer->attr->parts ? (double)layer->statistics_bytes / (caps ? 2 : 1) : 0;
-  if (layer->attr->parts)
-    return (traffic){.bytes = {in + y + (caps ? 10 : 4) * scores, 2 * (in + y) + (caps ? 13 : 6) * scores},
-                     .flops = {flops, 2 * flops},
-                     .launches = {caps ? 7 : 4, caps ? 9 : 6}};
-  if (layer->attr->causal) flops /= 2;
-  return (traffic){.bytes = {in + y, 2 * (in + y)}, .flops = {flops, 2.5 * flops}, .launches = {1, 2}};
-}
-
-/* Backward makes either factor's gradient by a product. */
-static traffic matmul_traffic(const sn_layer *layer, double x, double y) {
-  double flops = 2 * (double)layer->macs, second = y / elements(layer->out) * (double)layer->macs / layer->out.h;
-  double all = x + second + y;
-  return (traffic){.bytes = {all, 2 * all}, .flops = {flops, 2 * flops}, .launches = {1, 2}};
-}
-
-/* x, y: bytes of one input and one output, weight: of an element of the weights. Biases are added and reduced by
- * kernels of their own. */
-static traffic traffic_of(const sn_layer *layer, double x, double y, double weight) {
-  double in = layer->n_inputs, out = layer->n_outputs, mask = (double)layer->mask_bytes;
-  switch (layer->op) {
-  case SN_CONV:
-  case SN_DECONV:
-    return layer->attr->bias ? (traffic){.bytes = {2 * y, y}, .launches = {1, 1}} : (traffic){0};
-  case SN_FC:
-  case SN_EXPERTS: /* each expert has positions, so that all weights are read */
-    return fc_traffic(layer, x, y, weight);
-  case SN_ACT:
-    if (sn_layer_is_prelu(layer)) return (traffic){.bytes = {x + y, 5 * x}, .launches = {1, 2}};
-    return (traffic){.bytes = {x + y, 2 * (x + y)}, .launches = {1, 1}};
-  case SN_POOL:
-  case SN_LRN:
-    return (traffic){.bytes = {x + y, 2 * (x + y)}, .launches = {1, 1}};
-  case SN_BN: /* statistics first, then the normalisation: x is read twice, in backward x and dy are */
-    return (traffic){.bytes = {2 * x + y, 3 * x + 2 * y}, .launches = {1, 1}};
-  case SN_MUL: /* backward makes a product for either factor */
-    return (traffic){.bytes = {2 * x + y, 5 * x}, .launches = {1, 2}};
-  case SN_SCALE:
-    return (traffic){.bytes = {x + y, 4 * x}, .launches = {1, 2}};
-  case SN_GROUP_NORM:
-  case SN_LAYER_NORM: /* a row is read once; backward reads x and dy for dx and again for the parameters */
-  case SN_RMS_NORM:
-    return (traffic){.bytes = {x + y, 5 * x}, .launches = {1, 2}};
-  case SN_EMBEDDING: /* backward clears the table's gradient and adds a row for each token */
-    return (traffic){.bytes = {2 * y, 2 * y + weight * (double)layer->parameters}, .launches = {1, 2}};
-  case SN_POSITION:
-  case SN_TOKEN:
-  case SN_TAKE:
-  case SN_ROTARY:
-  case SN_RESHAPE:
-  case SN_TRANSPOSE:
-  case SN_SLICE:
-  case SN_PAD:
-  case SN_RESIZE:
-    return (traffic){.bytes = {x + y, x + y}, .launches = {1, 1}};
-  case SN_MATMUL:
-    return matmul_traffic(layer, x, y);
-  case SN_PROBABILITIES: /* backward reads y and dy */
-    return (traffic){.bytes = {x + y, 3 * y}, .launches = {1, 1}};
-  case SN_ATTENTION:
-    return attention_traffic(layer, x, y);
-  case SN_DROPOUT:
-    return (traffic){.bytes = {x + y + mask, x + y + mask}, .launches = {1, 1}};
-  case SN_SOFTMAX:
-    return (traffic){.bytes = {x + y, x + y}, .launches = {2, 1}};
-  case SN_JOIN: /* backward copies dy for every input but the first */
-    return (traffic){.bytes = {in * x + y, 2 * (in - 1) * x}, .launches = {1, in - 1}};
-  case SN_FORK: /* a copy per branch; backward adds each branch but the first to the first */
-    return (traffic){.bytes = {2 * out * x, 3 * (out - 1) * x}, .launches = {out, out - 1}};
-  case SN_CONCAT:
-    return (traffic){.bytes = {2 * y, 2 * y}, .launches = {in, in}};
-  case SN_DATA:
-  case SN_OP_COUNT:
-    break;
-  }
-  return (traffic){0};
+/* x, y: bytes of one input and one output, weight: of an element of the weights. */
+static sn_traffic traffic_of(const sn_layer *layer, double x, double y, double weight) {
+  const sn_op_def *op = sn_op_of(layer);
+  return op->traffic ? op->traffic(layer, x, y, weight) : (sn_traffic){0};
 }
 
 static int64_t roofline(const sn_device *d, double peak, double flops, double bytes, double launches) {
@@ -195,7 +107,7 @@ static bool add_conv_on_cores(sn_costs *costs, const sn_net *net, uint32_t index
 static bool add_layer_on_cores(sn_costs *costs, const sn_net *net, uint32_t index, const sn_device *device) {
   layer_cost *cost = costs->layers[index];
   sn_op op = net->layers[index].op;
-  if (sn_op_table[op].convolves) return add_conv_on_cores(costs, net, index, device);
+  if (sn_op_table[op]->convolves) return add_conv_on_cores(costs, net, index, device);
   cost->ns[SN_FORWARD] = law_ns(net, index, device, SN_FORWARD, SN_WHOLE, SN_OPTIMIZER_MOMENTUM);
   if (!sn_op_splits(op)) {
     cost->ns[SN_BACKWARD] = law_ns(net, index, device, SN_BACKWARD, SN_WHOLE, SN_OPTIMIZER_MOMENTUM);
@@ -216,8 +128,8 @@ static double width_of(const uint8_t *widths, uint32_t value) {
 static bool is_product(const sn_layer *layer, sn_shape input, sn_precision precision) {
   if (sn_op_of(layer)->convolves) return layer->attr->groups == 1 || input.c / layer->attr->groups >= 8;
   if (precision == SN_TF32_CONV) return false;
-  return layer->op == SN_FC || layer->op == SN_MATMUL || layer->op == SN_ATTENTION ||
-         (layer->op == SN_EXPERTS && !sn_precision_is_amp(precision));
+  const sn_op_def *op = sn_op_of(layer);
+  return op->autocast == SN_AUTOCAST_NARROW || (op->weighs && !sn_precision_is_amp(precision));
 }
 
 /* What copies into another width move: operands forward, which is returned, and gradients back. */
@@ -279,7 +191,7 @@ static bool add_layer(sn_costs *costs, const sn_net *net, uint32_t index, const 
   double weight = sn_precision_casts_weights(w->precision, layer) ? 2 : sn_precision_parameter_bytes(w->precision);
   if (layer->nf4) weight = 0.5 + 2 * weight; /* read, written in full width, and read again */
   sn_arithmetic how = sn_device_arithmetic(device, w->precision, is_product(layer, input, w->precision), (x + y) / 2);
-  traffic t = traffic_of(layer, x * elements(input), y * elements(layer->out), weight);
+  sn_traffic t = traffic_of(layer, x * elements(input), y * elements(layer->out), weight);
   double casts = add_casts(cost, net, layer, w, device);
   for (sn_pass pass = SN_FORWARD; pass <= SN_BACKWARD; pass++)
     cost->ns[pass] = roofline(device, how.flops, t.flops[pass], t.bytes[pass], t.launches[pass]);
@@ -522,7 +434,7 @@ sn_work sn_costs_work(const sn_net *net, uint32_t index, sn_pass pass, sn_optimi
   const sn_layer *layer = &net->layers[index];
   double x = 4 * elements(sn_layer_input_shape(net, layer, 0)), y = 4 * elements(layer->out);
   if (pass == SN_UPDATE) return (sn_work){.bytes = update_bytes(layer, optimizer, SN_FP32)};
-  traffic t = traffic_of(layer, x, y, 4);
+  sn_traffic t = traffic_of(layer, x, y, 4);
   sn_work work = {t.flops[pass], t.bytes[pass]};
   if (!sn_op_of(layer)->convolves) return work;
   double kernels = pass == SN_FORWARD ? 1 : 2;

@@ -157,7 +157,7 @@ static void count_fastest(sn_neighbour *neighbours, uint32_t first, uint32_t las
 
 /* Where algorithms are timed by themselves, what is left of a step is no whole step. */
 static bool is_remainder(const sn_timing *t, bool by_algorithm) {
-  return by_algorithm && t->kernel == SN_CONV_KERNELS && t->pass != SN_UPDATE && sn_op_table[t->op].convolves;
+  return by_algorithm && t->kernel == SN_CONV_KERNELS && t->pass != SN_UPDATE && sn_op_table[t->op]->convolves;
 }
 
 static bool same_kernel(const sn_timing *a, const sn_timing *b) {

@@ -7,7 +7,7 @@
 #include <assert.h>
 
 bool sn_op_splits(sn_op op) {
-  return sn_op_table[op].convolves || op == SN_FC;
+  return sn_op_table[op]->convolves || op == SN_FC;
 }
 
 /* A DECONV's forward is a CONV's DATA, and the other way round. */

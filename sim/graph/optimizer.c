@@ -215,34 +215,14 @@ uint32_t sn_parameter_tensors(const sn_layer *layer, uint64_t bytes[SN_PARAMETER
   return layer->parameters == 0 ? 0 : second > 0 ? 2 : 1;
 }
 
-/* The last two sides of what has more than one: windows, and the tables of products and embeddings. */
-static void find_sides(const sn_layer *layer, sn_parameter *p) {
-  const sn_attr *a = layer->attr;
-  if (sn_op_of(layer)->convolves) {
-    p->rows = a->kernel_h;
-    p->columns = a->kernel_w;
-  } else if (layer->op == SN_FC) {
-    p->rows = layer->out.c;
-    p->columns = p->elements / layer->out.c;
-  } else if (layer->op == SN_EXPERTS) {
-    p->rows = a->channels;
-    p->columns = p->elements / a->channels / a->experts;
-  } else if (layer->op == SN_EMBEDDING || layer->op == SN_POSITION || layer->op == SN_TOKEN) {
-    p->columns = layer->out.c;
-    p->rows = p->elements / layer->out.c;
-  } else if (layer->op == SN_ATTENTION) {
-    p->columns = a->heads;
-    p->rows = p->elements / a->heads;
-  } else if (layer->op == SN_SCALE) {
-    p->rows = p->columns = 1; /* (channels, 1, 1) */
-  }
-}
-
 uint32_t sn_parameters_of(const sn_layer *layer, sn_parameter parameters[SN_PARAMETER_TENSORS]) {
   uint64_t bytes[SN_PARAMETER_TENSORS];
   uint32_t count = sn_parameter_tensors(layer, bytes);
   for (uint32_t i = 0; i < count; i++) parameters[i] = (sn_parameter){.elements = bytes[i] / sizeof(float)};
-  if (count > 0) find_sides(layer, &parameters[0]);
+  const sn_op_def *op = sn_op_of(layer);
+  uint64_t sides[2] = {0};
+  if (count > 0 && op->sides) op->sides(layer, parameters[0].elements, sides);
+  if (count > 0) parameters[0].rows = sides[0], parameters[0].columns = sides[1];
   return count;
 }
 

@@ -2,6 +2,7 @@
 #include "sim/graph/precision.h"
 #include "base/text.h"
 #include "models/build/lora.h"
+#include "models/op/op.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -99,40 +100,17 @@ uint64_t sn_precision_dequantized_bytes(sn_precision precision, const sn_layer *
 }
 
 bool sn_precision_casts_weights(sn_precision precision, const sn_layer *layer) {
+  const sn_op_def *op = sn_op_of(layer);
   return sn_precision_is_amp(precision) && !layer->nf4 &&
-         (layer->op == SN_CONV || layer->op == SN_DECONV || layer->op == SN_FC || sn_layer_is_prelu(layer));
+         ((op->weighs && op->autocast == SN_AUTOCAST_NARROW) || sn_layer_is_prelu(layer));
 }
 
-/* ---- kinds ---- */
+/* ---- autocast ---- */
 
-typedef enum kind { FOLLOWS, NARROW, WIDE, WIDEST, PROMOTES, PROMOTES_WIDE } kind;
-
-static kind kind_of(const sn_layer *layer) {
-  static const uint8_t kinds[SN_OP_COUNT] = {
-      [SN_CONV] = NARROW,
-      [SN_DECONV] = NARROW,
-      [SN_FC] = NARROW,
-      [SN_ATTENTION] = NARROW,
-      [SN_LAYER_NORM] = WIDE,
-      [SN_RMS_NORM] = WIDE,
-      [SN_SOFTMAX] = WIDE,
-      [SN_TOKEN] = WIDE,
-      [SN_CONCAT] = WIDEST,
-      [SN_JOIN] = PROMOTES,
-      [SN_MUL] = PROMOTES,
-      [SN_SCALE] = PROMOTES_WIDE,
-      [SN_LRN] = PROMOTES_WIDE,
-      [SN_POSITION] = PROMOTES_WIDE,
-      [SN_EMBEDDING] = PROMOTES_WIDE,
-      [SN_MATMUL] = NARROW,
-      [SN_GROUP_NORM] = WIDE,
-      [SN_PROBABILITIES] = WIDE,
-      [SN_RESIZE] = WIDE,
-      [SN_EXPERTS] = WIDE, /* torch.nn.functional.grouped_mm has no autocast: as wide as the weights */
-  };
+static sn_autocast autocast_of(const sn_layer *layer) {
   bool powers = layer->op == SN_ACT && (layer->attr->act == SN_ACT_SOFTPLUS || layer->attr->act == SN_ACT_GELU_NEW);
-  if (sn_layer_is_prelu(layer)) return NARROW;
-  return powers ? WIDE : (kind)kinds[layer->op];
+  if (sn_layer_is_prelu(layer)) return SN_AUTOCAST_NARROW;
+  return powers ? SN_AUTOCAST_WIDE : sn_op_of(layer)->autocast;
 }
 
 typedef struct layer_widths {
@@ -145,19 +123,19 @@ static uint8_t made_by_wide(const sn_layer *layer, uint8_t first) {
 }
 
 static layer_widths widths_under_amp(const sn_net *net, const sn_layer *layer, uint8_t first, uint8_t widest) {
-  switch (kind_of(layer)) {
-  case NARROW:
+  switch (autocast_of(layer)) {
+  case SN_AUTOCAST_NARROW:
     return (layer_widths){2, 2, 2};
-  case WIDE:
+  case SN_AUTOCAST_WIDE:
     return (layer_widths){4, 4, made_by_wide(layer, first)};
-  case WIDEST:
+  case SN_AUTOCAST_WIDEST:
     return (layer_widths){widest, widest, widest};
-  case PROMOTES:
+  case SN_AUTOCAST_PROMOTES:
     if (layer->op == SN_JOIN && sn_layer_in_place(net, layer)) widest = first;
     return (layer_widths){0, widest, widest};
-  case PROMOTES_WIDE:
+  case SN_AUTOCAST_PROMOTES_WIDE:
     return (layer_widths){0, 4, 4};
-  case FOLLOWS:
+  case SN_AUTOCAST_FOLLOWS:
     break;
   }
   return (layer_widths){0, first, first};

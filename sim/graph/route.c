@@ -358,9 +358,9 @@ static void add_flatten_back(sn__route_maker *b, uint32_t index) {
   reshape(b, index, SN_BACKWARD, flat, b->gradient[value]);
 }
 
-/* Of a CONV, DECONV or FC whose input needs no gradient, or which is frozen, a part. */
+/* Of a product by weights whose input needs no gradient, or which is frozen, a part. */
 static sn_kernel kernel_of(const sn__route_maker *b, const sn_layer *layer) {
-  bool filters = sn_op_of(layer)->convolves || layer->op == SN_FC || layer->op == SN_EXPERTS;
+  bool filters = sn_op_of(layer)->weighs;
   if (filters && !sn__route_trains(b, (uint32_t)(layer - b->net->layers))) return SN_DATA_GRADIENT;
   return filters && !needs_gradient(b, sn__route_input(b, layer, 0)) ? SN_FILTER_GRADIENT : SN_WHOLE;
 }

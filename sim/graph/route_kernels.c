@@ -98,7 +98,7 @@ static void add_backward(sn__route_maker *b, uint32_t index) {
   } else if (op == SN_FC) {
     bias_gradient(b, index);
     data_and_filter(b, index);
-  } else if (sn_op_table[op].convolves) {
+  } else if (sn_op_table[op]->convolves) {
     data_and_filter(b, index);
     bias_gradient(b, index);
   } else {

@@ -21,7 +21,7 @@ static const sn_layer *layer_of(const sn_route *route, const sn_step *step) {
 static bool has_filter(const sn_route *route, const sn_step *step) {
   sn_op op = layer_of(route, step)->op;
   bool all = step->kernel == SN_WHOLE || step->kernel == SN_FILTER_GRADIENT;
-  return step->pass == SN_BACKWARD && all && (sn_op_table[op].convolves || op == SN_FC);
+  return step->pass == SN_BACKWARD && all && (sn_op_table[op]->convolves || op == SN_FC);
 }
 
 static bool writes(const sn_route *route, const sn_step *step) {

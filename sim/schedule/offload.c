@@ -24,7 +24,7 @@ static sn_op op_at(const places *p, uint32_t step) {
 
 /* ---- which outputs ---- */
 
-static const sn_op_info *maker_of(const places *p, uint32_t tensor) {
+static const sn_op_def *maker_of(const places *p, uint32_t tensor) {
   return sn_op_of(&p->route->layers[p->route->tensors[tensor].layer]);
 }
 
@@ -42,7 +42,7 @@ static bool read_by_feature_layer(const places *p, uint32_t tensor) {
 }
 
 static bool read_by_conv(const places *p, uint32_t tensor) {
-  return read_by_feature_layer(p, tensor) && sn_op_table[op_at(p, p->last_forward[tensor])].convolves;
+  return read_by_feature_layer(p, tensor) && sn_op_table[op_at(p, p->last_forward[tensor])]->convolves;
 }
 
 /* Unused for more than three quarters of the 2N steps. */
@@ -127,13 +127,13 @@ static void find_places(places *p) {
   p->classifier = n;
   for (uint32_t s = n; s-- > 0;) {
     p->after[s] = place;
-    if (sn_op_table[op_at(p, s)].ends_offload) place = s;
+    if (sn_op_table[op_at(p, s)]->ends_offload) place = s;
     if (op_at(p, s) == SN_FC) p->classifier = s;
   }
   place = n;
   for (uint32_t s = n; s < p->route->first_update; s++) {
     p->before[s - n] = place;
-    if (sn_op_table[op_at(p, s)].convolves) place = s;
+    if (sn_op_table[op_at(p, s)]->convolves) place = s;
   }
 }
 
@@ -247,5 +247,5 @@ void sn_swaps_clear(sn_swaps *swaps) {
 bool sn_offload_is_narrow(const sn_route *route, uint32_t tensor) {
   const sn_tensor *t = &route->tensors[tensor];
   sn_op op = route->layers[t->layer].op;
-  return t->role == SN_VALUE && (sn_op_table[op].convolves || op == SN_FORK);
+  return t->role == SN_VALUE && (sn_op_table[op]->convolves || op == SN_FORK);
 }

@@ -53,7 +53,7 @@ static void rows_match_reference(void **state) {
   };
   assert_int_equal(sizeof rows / sizeof rows[0], SN_OP_COUNT);
   for (size_t i = 0; i < SN_OP_COUNT; i++) {
-    const sn_op_info *info = &sn_op_table[rows[i].op];
+    const sn_op_def *info = sn_op_table[rows[i].op];
     int flags = info->checkpoint * CHECKPOINT + info->many_inputs * MANY + info->offload_paper * OFFLOAD +
                 info->offload_joints * JOINT + info->ends_offload * ENDS + info->convolves * CONVOLVES +
                 info->shifts * SHIFTS + info->volumes * VOLUMES;

@@ -190,7 +190,7 @@ static inline uint32_t random_net_inputs(random_net *r, bool same_channels, uint
 static inline void random_net_grow(random_net *r) {
   uint32_t inputs[RANDOM_NET_BRANCHES], count = 1;
   sn_op op = random_net_op(r);
-  if (sn_op_table[op].many_inputs && op != SN_ATTENTION)
+  if (sn_op_table[op]->many_inputs && op != SN_ATTENTION)
     count = random_net_inputs(r, op == SN_JOIN || op == SN_MUL || op == SN_MATMUL, inputs);
   else
     inputs[0] = random_net_input(r);

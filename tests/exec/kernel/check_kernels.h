@@ -34,7 +34,7 @@ static inline void check_net(sn_net *net, uint32_t threads, uint64_t seed, uint6
   if (report) {
     print_message("%s: %u of %u steps; error / allowed:", net->name, compared, c.fast.route->n_steps);
     for (int op = 0; op < SN_OP_COUNT; op++)
-      if (c.worst[op] > 0) print_message(" %s %.2f", sn_op_table[op].name, c.worst[op]);
+      if (c.worst[op] > 0) print_message(" %s %.2f", sn_op_table[op]->name, c.worst[op]);
     print_message("\n");
   }
   compare_close(&c);

@@ -84,7 +84,7 @@ static void other_algorithms_are_another_plan(void **unused) {
   assert_int_not_equal(memcmp(first->instrs, second->instrs, first->n_instrs * sizeof *first->instrs), 0);
   sn_plan_free(second);
   uint32_t layer = 0, kept = q.proved.next;
-  while (!sn_op_table[q.net->layers[layer].op].convolves) layer++;
+  while (!sn_op_table[q.net->layers[layer].op]->convolves) layer++;
   sn_costs_keep_smallest(q.costs, layer);
   second = make(&q, UINT64_C(1) << 40);
   assert_int_equal(q.proved.next, kept + 1);

@@ -5,7 +5,7 @@
  * makes an output of which its input would be the windows: (in - 1) stride - 2 pad + kernel + output_pad. Planes, rows
  * and columns follow one rule; an image is a volume of one plane, and its window's depth is 1 unless somebody says
  * otherwise. */
-#include "models/op/op_internal.h"
+#include "models/op/family.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -109,7 +109,9 @@ static sn_status check_groups(const sn_attr *a, sn_shape in, sn_err *err) {
                  in.c, a->channels);
 }
 
-sn_status sn__conv_shape(const sn_attr *a, sn_shape in, sn_shape *out, sn_err *err) {
+static sn_status conv_shape(const sn_attr *a, const sn_shape *inputs, uint32_t count, sn_shape *out, sn_err *err) {
+  (void)count;
+  const sn_shape in = inputs[0];
   axis axes[AXES];
   axes_of(a, in, axes);
   if (check_channels(a, err) || check_window(a, axes, err) || check_groups(a, in, err)) return err->code;
@@ -134,7 +136,9 @@ static sn_status check_deconv_side(const axis *x, const char *what, sn_err *err)
                  side, what, x->in, x->stride, reach(x), x->output_pad, x->pad, SN_MAX_DIM);
 }
 
-sn_status sn__deconv_shape(const sn_attr *a, sn_shape in, sn_shape *out, sn_err *err) {
+static sn_status deconv_shape(const sn_attr *a, const sn_shape *inputs, uint32_t count, sn_shape *out, sn_err *err) {
+  (void)count;
+  const sn_shape in = inputs[0];
   axis axes[AXES];
   axes_of(a, in, axes);
   if (check_channels(a, err) || check_ranges(axes, err) || check_groups(a, in, err)) return err->code;
@@ -144,14 +148,14 @@ sn_status sn__deconv_shape(const sn_attr *a, sn_shape in, sn_shape *out, sn_err 
   return stack((uint32_t)deconv_side(&axes[PLANES]), (uint32_t)deconv_side(&axes[ROWS]), &out->h, err);
 }
 
-sn_status sn__conv_measure(sn_layer *layer, sn_shape in, sn_err *err) {
+static sn_status conv_measure(sn_layer *layer, sn_shape in, sn_err *err) {
   const sn_attr *a = layer->attr;
   const uint64_t weights[] = {a->channels, in.c / a->groups, or_one(a->kernel_d), a->kernel_h, a->kernel_w};
   return sn__set_weights(layer, weights, 5, (uint64_t)layer->out.n * layer->out.h * layer->out.w, err);
 }
 
 /* Each input is multiplied by the whole window, also by what of it falls into the padding. */
-sn_status sn__deconv_measure(sn_layer *layer, sn_shape in, sn_err *err) {
+static sn_status deconv_measure(sn_layer *layer, sn_shape in, sn_err *err) {
   const sn_attr *a = layer->attr;
   const uint64_t weights[] = {in.c, a->channels / a->groups, or_one(a->kernel_d), a->kernel_h, a->kernel_w};
   return sn__set_weights(layer, weights, 5, (uint64_t)in.n * in.h * in.w, err);
@@ -162,15 +166,104 @@ static uint32_t planes_or_image(const sn_attr *a, uint32_t planes) {
   return a->planes > 0 || a->kernel_d > 1 || planes > 1 ? planes : 0;
 }
 
-uint32_t sn__conv_planes(const sn_attr *a) {
+static uint32_t conv_planes(const sn_attr *a) {
   axis x = planes_of(a);
   return planes_or_image(a, window_count(&x, false));
 }
 
-uint32_t sn__deconv_planes(const sn_attr *a) {
+static uint32_t deconv_planes(const sn_attr *a) {
   axis x = planes_of(a);
   return planes_or_image(a, (uint32_t)deconv_side(&x));
 }
+
+/* What convolution kernels do is counted by sim/device/conv.h. */
+static sn_traffic conv_traffic(const sn_layer *layer, double x, double y, double weight) {
+  (void)x, (void)weight;
+  return layer->attr->bias ? (sn_traffic){.bytes = {2 * y, y}, .launches = {1, 1}} : (sn_traffic){0};
+}
+
+static void conv_sides(const sn_layer *layer, uint64_t elements, uint64_t sides[2]) {
+  (void)elements;
+  sides[0] = layer->attr->kernel_h;
+  sides[1] = layer->attr->kernel_w;
+}
+
+static int describe_window(const sn_attr *a, char *text, size_t room) {
+  int used = 0;
+  if (a->planes > 1)
+    used = snprintf(text, room, " %u planes: %u s%u p%u d%u,", a->planes, or_one(a->kernel_d), or_one(a->stride_d),
+                    a->pad_d, or_one(a->dilation_d));
+  used += snprintf(text + used, room - (size_t)used, " %ux%u s%ux%u p%ux%u", a->kernel_h, a->kernel_w, a->stride_h,
+                   a->stride_w, a->pad_h, a->pad_w);
+  if (a->dilation_h > 1 || a->dilation_w > 1)
+    used += snprintf(text + used, room - (size_t)used, " d%ux%u", a->dilation_h, a->dilation_w);
+  return used;
+}
+
+static void conv_describe(const sn_attr *a, char *text, size_t room) {
+  int used = describe_window(a, text, room);
+  snprintf(text + used, room - (size_t)used, " g%u%s", a->groups, a->bias ? " bias" : "");
+}
+
+#define CHANNELS                                                                                                       \
+  { "channels", SN_KEY_SIZE, SN_AT(channels), .least = 1, .required = true, .always = true }
+#define KERNEL                                                                                                         \
+  {                                                                                                                    \
+    "kernel", SN_KEY_EXTENT, SN_AT(kernel_h), offsetof(sn_attr, kernel_d), .least = 1, .required = true,               \
+                                                                           .always = true                              \
+  }
+#define STRIDE                                                                                                         \
+  { "stride", SN_KEY_EXTENT, SN_AT(stride_h), offsetof(sn_attr, stride_d), .least = 1, .always = true, .usual = 1 }
+#define PAD                                                                                                            \
+  { "pad", SN_KEY_EXTENT, SN_AT(pad_h), offsetof(sn_attr, pad_d), .always = true }
+#define DILATION                                                                                                       \
+  { "dilation", SN_KEY_EXTENT, SN_AT(dilation_h), offsetof(sn_attr, dilation_d), .least = 1 }
+#define GROUPS                                                                                                         \
+  { "groups", SN_KEY_SIZE, SN_AT(groups), .least = 1, .always = true, .usual = 1 }
+#define BIAS                                                                                                           \
+  { "bias", SN_KEY_FLAG, SN_AT(bias), .always = true, .usual = 1 }
+
+const sn_op_def sn__op_CONV = {.name = "CONV",
+                               .checkpoint = true,
+                               .offload_paper = true,
+                               .ends_offload = true,
+                               .convolves = true,
+                               .weighs = true,
+                               .volumes = true,
+                               .autocast = SN_AUTOCAST_NARROW,
+                               .keys = {CHANNELS, KERNEL, STRIDE, PAD, DILATION, GROUPS, BIAS, SN_WEIGHTS_OF},
+                               .shape = conv_shape,
+                               .planes = conv_planes,
+                               .measure = conv_measure,
+                               .sides = conv_sides,
+                               .traffic = conv_traffic,
+                               .describe = conv_describe};
+
+const sn_op_def sn__op_DECONV = {
+    .name = "DECONV",
+    .called = (const char *const[]){"convtrans", "conv_trans", "transposed", NULL},
+    .checkpoint = true,
+    .offload_paper = true,
+    .ends_offload = true,
+    .convolves = true,
+    .weighs = true,
+    .volumes = true,
+    .autocast = SN_AUTOCAST_NARROW,
+    .keys = {CHANNELS,
+             KERNEL,
+             STRIDE,
+             PAD,
+             DILATION,
+             {"output_pad", SN_KEY_EXTENT, SN_AT(output_pad_h), offsetof(sn_attr, output_pad_d), .always = true},
+             GROUPS,
+             BIAS,
+             SN_WEIGHTS_OF},
+    .shape = deconv_shape,
+    .planes = deconv_planes,
+    .measure = deconv_measure,
+    .sides = conv_sides,
+    .traffic = conv_traffic,
+    .describe = conv_describe};
 
 /* -- pools -------------------------------------------------------------------------------------------------------- */
 
@@ -178,12 +271,19 @@ static bool is_adaptive(const sn_attr *a) {
   return a->adaptive_h || a->adaptive_w;
 }
 
+static uint32_t pool_planes(const sn_attr *a) {
+  axis x = planes_of(a);
+  if (a->global) return a->planes > 0;
+  if (is_adaptive(a)) return a->adaptive_d > 0 ? planes_or_image(a, a->adaptive_d) : a->planes;
+  return planes_or_image(a, window_count(&x, a->ceil));
+}
+
 static sn_status adaptive_shape(const sn_attr *a, sn_shape *out, sn_err *err) {
   out->w = a->adaptive_w;
   if (sn__check_range("adaptive", a->adaptive_h, 1, err) || sn__check_range("adaptive", out->w, 1, err) ||
       sn__check_range("adaptive", a->adaptive_d, 0, err))
     return err->code;
-  return stack(or_one(sn__pool_planes(a)), a->adaptive_h, &out->h, err);
+  return stack(or_one(pool_planes(a)), a->adaptive_h, &out->h, err);
 }
 
 /* A window ahead of the image must not lie in padding only, nor step over all there is. */
@@ -206,7 +306,9 @@ static sn_status check_pads(const sn_attr *a, const axis axes[AXES], sn_err *err
                  dilated ? ", dilated, or that larger than the image" : "");
 }
 
-sn_status sn__pool_shape(const sn_attr *a, sn_shape in, sn_shape *out, sn_err *err) {
+static sn_status pool_shape(const sn_attr *a, const sn_shape *inputs, uint32_t count, sn_shape *out, sn_err *err) {
+  (void)count;
+  const sn_shape in = inputs[0];
   axis axes[AXES];
   *out = (sn_shape){in.n, in.c, 1, 1};
   if (a->global) return SN_OK;
@@ -216,9 +318,61 @@ sn_status sn__pool_shape(const sn_attr *a, sn_shape in, sn_shape *out, sn_err *e
   return count_windows(axes, a->ceil, out, err);
 }
 
-uint32_t sn__pool_planes(const sn_attr *a) {
-  axis x = planes_of(a);
-  if (a->global) return a->planes > 0;
-  if (is_adaptive(a)) return a->adaptive_d > 0 ? planes_or_image(a, a->adaptive_d) : a->planes;
-  return planes_or_image(a, window_count(&x, a->ceil));
+static const char *const *pool_names(void) {
+  static const char *const modes[] = {"max", "average", NULL};
+  return modes;
 }
+
+static bool pool_has(const sn_attr *a, const sn_key *key) {
+  if (key->at == offsetof(sn_attr, pool)) return true;
+  if (key->at == offsetof(sn_attr, global)) return a->global;
+  if (key->at == offsetof(sn_attr, adaptive_h)) return !a->global && is_adaptive(a);
+  return !a->global && !is_adaptive(a);
+}
+
+/* Windows of a global and an adaptive one follow from what they make; of one pixel it is what a global POOL makes. */
+static void pool_settle(sn_attr *a, const sn_described *d) {
+  static const char *const window[] = {"adaptive", "kernel", "stride", "pad", "dilation", "ceil"};
+  const bool global = a->global, adaptive = sn_is_given(d, "adaptive") && !global;
+  if (!global && !adaptive) {
+    if (!sn_is_given(d, "kernel") && !d->unsure) sn_say_wrong(d, "\"kernel\" is missing");
+    return;
+  }
+  for (size_t i = adaptive; i < sizeof window / sizeof window[0]; i++)
+    if (sn_is_given(d, window[i]))
+      sn_say_wrong(d, "%s POOL has no \"%s\": its %s", global ? "a global" : "an adaptive", window[i],
+                   global ? "window is the whole image" : "windows follow from its output's size");
+  a->stride_h = a->stride_w = 0;
+  if (!adaptive) return;
+  a->global = a->adaptive_h == 1 && a->adaptive_w == 1 && a->adaptive_d == (d->volumes ? 1 : 0);
+  if (a->global) a->adaptive_d = a->adaptive_h = a->adaptive_w = 0;
+}
+
+static void pool_describe(const sn_attr *a, char *text, size_t room) {
+  const bool windowless = a->global || a->adaptive_h;
+  int used = snprintf(text, room, "%s%s",
+                      a->global    ? " global"
+                      : windowless ? " adaptive"
+                                   : "",
+                      a->pool == SN_POOL_MAX ? " max" : " average");
+  if (!windowless) describe_window(a, text + used, room - (size_t)used);
+}
+
+const sn_op_def sn__op_POOL = {
+    .name = "POOL",
+    .volumes = true,
+    .keys = {{"mode", SN_KEY_WORD, SN_AT(pool), .words = pool_names, .always = true},
+             {"kernel", SN_KEY_EXTENT, SN_AT(kernel_h), offsetof(sn_attr, kernel_d), .least = 1, .always = true},
+             STRIDE,
+             PAD,
+             DILATION,
+             {"ceil", SN_KEY_FLAG, SN_AT(ceil), .always = true},
+             {"global", SN_KEY_FLAG, SN_AT(global)},
+             {"adaptive", SN_KEY_EXTENT, SN_AT(adaptive_h), offsetof(sn_attr, adaptive_d), .least = 1, .always = true,
+              .by_each = true}},
+    .settle = pool_settle,
+    .has = pool_has,
+    .shape = pool_shape,
+    .planes = pool_planes,
+    .traffic = sn__traffic_twice,
+    .describe = pool_describe};
