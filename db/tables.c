@@ -7,6 +7,7 @@
 
 #include "db/sweep.h"
 #include "sim/device/device.h"
+#include "sim/graph/dialect.h"
 
 #include <string.h>
 
@@ -266,9 +267,11 @@ static bool is_among(const char *word, const char *const *words) {
   return *words != NULL;
 }
 
+#define DIALECT_WORD(id, name) name,
+#define DIALECT_TEXT(id, name) ", '" name "'"
 static bool result_obeys(const void *row) {
   static const char *const placements[] = {"packed", "first_fit", NULL},
-                           *const dialects[] = {"superneurons", "explicit", "pytorch", "pytorch-1.7", "singa", NULL},
+                           *const dialects[] = {SN_DIALECT_LIST(DIALECT_WORD) NULL},
                            *const orders[] = {"route", "post", "serial", "bfs", NULL};
   const sn_result *r = row;
   return is_among(r->placement, placements) && is_among(r->dialect, dialects) && is_among(r->step_order, orders);
@@ -305,9 +308,9 @@ static bool timing_obeys(const void *row) {
 }
 
 #define RESULT_RULE                                                                                                    \
-  "placement IN ('packed', 'first_fit') AND dialect IN ('superneurons', 'explicit', 'pytorch', 'pytorch-1.7', "        \
-  "'singa')"                                                                                                           \
-  " AND step_order IN ('route', 'post', 'serial', 'bfs')"
+  "placement IN ('packed', 'first_fit') AND dialect IN (''" SN_DIALECT_LIST(                                           \
+      DIALECT_TEXT) ")"                                                                                                \
+                    " AND step_order IN ('route', 'post', 'serial', 'bfs')"
 /* With IN, SQLite would make a table of three texts for every row. */
 #define POINT_RULE "placement = '' OR placement = 'packed' OR placement = 'first_fit'"
 #define STEP_RULE  "begin_ns <= end_ns"

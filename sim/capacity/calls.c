@@ -367,7 +367,7 @@ static void add_step(text *t, const sn_asked *asked, const sn_calls_wish *wish) 
 
 static sn_status fill(const sn_asked *asked, const sn_calls_wish *wish, sn_calls *calls, sn_err *err) {
   text t = {.arena = calls->arena};
-  bool eager = wish->strategy.dialect == SN_DIALECT_PYTORCH || wish->strategy.dialect == SN_DIALECT_PYTORCH_1_7;
+  bool eager = sn_dialect_of(wish->strategy.dialect)->eager;
   bool checkpoints = eager && wish->strategy.recompute != SN_RECOMPUTE_NONE;
   if (wish->precision && precisions[asked->options->iteration.precision].once)
     add(&t, "%s", precisions[asked->options->iteration.precision].once);

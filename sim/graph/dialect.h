@@ -118,13 +118,18 @@ typedef struct sn_op_rule {
   uint8_t scratch;                 /* tensors as large as the output that backward makes and drops itself */
 } sn_op_rule;
 
+/* All dialects, with the names of their rows, which people give and the database holds. */
+#define SN_DIALECT_LIST(DIALECT)                                                                                       \
+  DIALECT(SUPERNEURONS, "superneurons")                                                                                \
+  DIALECT(EXPLICIT, "explicit")                                                                                        \
+  DIALECT(PYTORCH, "pytorch")                                                                                          \
+  DIALECT(PYTORCH_1_7, "pytorch-1.7")                                                                                  \
+  DIALECT(SINGA, "singa")
+
 typedef enum sn_dialect_id {
-  SN_DIALECT_SUPERNEURONS,
-  SN_DIALECT_EXPLICIT,
-  SN_DIALECT_PYTORCH,
-  SN_DIALECT_PYTORCH_1_7,
-  SN_DIALECT_SINGA,
-  SN_DIALECTS
+#define SN_DIALECT_ID(id, name) SN_DIALECT_##id,
+  SN_DIALECT_LIST(SN_DIALECT_ID) SN_DIALECTS
+#undef SN_DIALECT_ID
 } sn_dialect_id;
 
 typedef struct sn_dialect {

@@ -244,7 +244,11 @@ static void names(void **state) {
   (void)state;
   sn_err err = SN_ERR_INIT;
   sn_dialect_id id;
+#define NAME(id, name) name,
+  static const char *const listed[] = {SN_DIALECT_LIST(NAME)};
+#undef NAME
   for (sn_dialect_id d = 0; d < SN_DIALECTS; d++) {
+    assert_string_equal(sn_dialect_of(d)->name, listed[d]);
     assert_int_equal(sn_dialect_parse(sn_dialect_of(d)->name, &id, &err), SN_OK);
     assert_int_equal(id, d);
   }
