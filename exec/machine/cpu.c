@@ -14,6 +14,7 @@
 #include "exec/machine/outside.h"
 #include "models/op/op.h"
 #include "sim/graph/route.h"
+#include "sim/plan/cursor.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -75,10 +76,8 @@ static bool is_filled(const unsigned char *from, uint64_t begin, uint64_t end) {
 
 /* How many jobs an iteration has. */
 static uint32_t count_jobs(const sn_cpu *cpu, const sn_plan *plan) {
-  uint32_t count = 0;
-  for (uint32_t i = 0; i < plan->n_instrs; i++)
-    count += plan->instrs[i].kind == SN_COMPUTE || (plan->instrs[i].kind == SN_RELEASE && cpu->check);
-  return sn_plan_is_corun(plan) ? count : 1;
+  if (!sn_plan_is_corun(plan)) return 1;
+  return sn_plan_count(plan, SN_COMPUTE) + (cpu->check ? sn_plan_count(plan, SN_RELEASE) : 0);
 }
 
 static bool make_jobs(sn_cpu *cpu, play *p) {
@@ -98,10 +97,7 @@ static void touch(unsigned char *memory, uint64_t bytes) {
 }
 
 static uint32_t count_copies(const sn_plan *plan) {
-  uint32_t count = 0;
-  for (uint32_t i = 0; i < plan->n_instrs; i++)
-    count += plan->instrs[i].kind == SN_COPY_OUT || plan->instrs[i].kind == SN_COPY_IN;
-  return count;
+  return sn_plan_count(plan, SN_COPY_OUT) + sn_plan_count(plan, SN_COPY_IN);
 }
 
 static bool make_memory(sn_cpu *cpu, play *p) {

@@ -51,7 +51,7 @@ typedef struct sn_key {
 
 #define SN_AT(member) .at = offsetof(sn_attr, member)
 #define SN_WEIGHTS_OF                                                                                                  \
-  { "weights_of", SN_KEY_OWNER }
+  { .name = "weights_of", .kind = SN_KEY_OWNER }
 enum { SN_MOST_KEYS = 12 };
 
 /* A layer of a network file, for sn_op_def.settle. */

@@ -3,6 +3,7 @@
 
 #include "base/checked.h"
 #include "sim/device/device.h"
+#include "sim/plan/cursor.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -137,6 +138,6 @@ sn_status sn_corun_plans_tell_foreign(const sn_plan *plan, sn_policy policy, sn_
                         .interval = "",
                         .cores = plan->cores,
                         .slots = plan->slots};
-  for (uint32_t i = 0; i < plan->n_instrs; i++) row->ops += plan->instrs[i].kind == SN_COMPUTE;
+  row->ops = sn_plan_count(plan, SN_COMPUTE);
   return row->policy ? SN_OK : sn_fail_memory(err);
 }

@@ -4,6 +4,7 @@
 #include "base/units.h"
 #include "models/op/op.h"
 #include "sim/graph/route.h"
+#include "sim/plan/cursor.h"
 #include "sim/plan/high_water.h"
 #include "sim/policy/options.h"
 #include "sim/schedule/units.h"
@@ -59,21 +60,13 @@ static void note_writes(walk *w, const sn_instr *i) {
 
 /* Walks to just behind the allocation that makes the peak; returns the number of the next instruction. */
 static uint32_t go_to_peak(walk *w) {
-  uint64_t live = 0, peak = w->plan->use[w->peak_step].tensor_bytes;
-  for (uint32_t n = 0; n < w->plan->n_instrs; n++) {
-    const sn_instr *i = &w->plan->instrs[n];
-    if (i->step == w->peak_step && live == peak) return n;
+  sn_cursor c = {.plan = w->plan};
+  for (const sn_instr *i; !sn_cursor_is_fullest(&c, w->peak_step) && (i = sn_cursor_next(&c));) {
     if (i->kind == SN_COMPUTE) note_writes(w, i);
-    if (i->kind != SN_ALLOC && i->kind != SN_RELEASE) continue;
-    w->tensors[i->id].here = i->kind == SN_ALLOC;
-    if (i->kind == SN_ALLOC) {
-      live += w->route->tensors[i->id].bytes;
-      w->tensors[i->id].since_step = i->step;
-    } else {
-      live -= w->route->tensors[i->id].bytes;
-    }
+    if (sn_instr_moves(i)) w->tensors[i->id].here = i->kind == SN_ALLOC;
+    if (i->kind == SN_ALLOC) w->tensors[i->id].since_step = i->step;
   }
-  return w->plan->n_instrs;
+  return c.at;
 }
 
 static void find_next_uses(walk *w, uint32_t from) {

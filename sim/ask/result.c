@@ -8,6 +8,7 @@
 #include "sim/device/link.h"
 #include "sim/graph/resident.h"
 #include "sim/graph/route.h"
+#include "sim/plan/cursor.h"
 #include "sim/plan/high_water.h"
 #include "sim/plan/place.h"
 
@@ -49,14 +50,12 @@ uint32_t sn_result_peak(const sn_plan *plan, const sn_step_use *use) {
 /* Copies that FORKs make, at the step's fullest moment. */
 static uint64_t fork_bytes(const sn_plan *plan, uint32_t step) {
   const sn_route *route = plan->route;
-  uint64_t live = 0, copies = 0;
-  for (uint32_t n = 0; n < plan->n_instrs; n++) {
-    const sn_instr *i = &plan->instrs[n];
-    if (i->step == step && live == plan->use[step].tensor_bytes) break;
-    if (i->kind != SN_ALLOC && i->kind != SN_RELEASE) continue;
+  sn_cursor c = {.plan = plan};
+  uint64_t copies = 0;
+  for (const sn_instr *i; !sn_cursor_is_fullest(&c, step) && (i = sn_cursor_next(&c));) {
+    if (!sn_instr_moves(i)) continue;
     const sn_tensor *t = &route->tensors[i->id];
     bool copy = t->role == SN_VALUE && route->layers[t->layer].op == SN_FORK;
-    live = i->kind == SN_ALLOC ? live + t->bytes : live - t->bytes;
     if (copy) copies = i->kind == SN_ALLOC ? copies + t->bytes : copies - t->bytes;
   }
   return copies;
@@ -87,14 +86,11 @@ static sn_live live_at(const sn_plan *plan, uint32_t step, const sn_persistent *
                   .gradients = p->parameter_gradients,
                   .optimizer = p->optimizer_state,
                   .activations = p->input_batch + p->labels};
-  uint64_t bytes = 0;
-  for (uint32_t n = 0; n < plan->n_instrs; n++) {
-    const sn_instr *i = &plan->instrs[n];
-    if (i->step == step && bytes == plan->use[step].tensor_bytes) break;
-    if (i->kind != SN_ALLOC && i->kind != SN_RELEASE) continue;
+  sn_cursor c = {.plan = plan};
+  for (const sn_instr *i; !sn_cursor_is_fullest(&c, step) && (i = sn_cursor_next(&c));) {
+    if (!sn_instr_moves(i)) continue;
     uint64_t *part = part_of(route, step, i->id, &live), size = route->tensors[i->id].bytes;
     *part = i->kind == SN_ALLOC ? *part + size : *part - size;
-    bytes = i->kind == SN_ALLOC ? bytes + size : bytes - size;
   }
   return live;
 }

@@ -6,6 +6,7 @@
 #include "sim/ask/simulate.h"
 #include "sim/device/device.h"
 #include "sim/graph/route.h"
+#include "sim/plan/cursor.h"
 #include "sim/schedule/units.h"
 
 #include <inttypes.h>
@@ -204,15 +205,9 @@ static void put_tensor(search *s, uint32_t tensor) {
 /* ---- the moment ---- */
 
 static void walk_to_peak(search *s) {
-  uint64_t live = 0, peak = s->plan->use[s->peak].tensor_bytes;
-  for (uint32_t n = 0; n < s->plan->n_instrs; n++) {
-    const sn_instr *i = &s->plan->instrs[n];
-    if (i->step == s->peak && live == peak) return;
-    if (i->kind != SN_ALLOC && i->kind != SN_RELEASE) continue;
-    uint64_t bytes = s->route->tensors[i->id].bytes;
-    s->here[i->id] = i->kind == SN_ALLOC;
-    live = i->kind == SN_ALLOC ? live + bytes : live - bytes;
-  }
+  sn_cursor c = {.plan = s->plan};
+  for (const sn_instr *i; !sn_cursor_is_fullest(&c, s->peak) && (i = sn_cursor_next(&c));)
+    if (sn_instr_moves(i)) s->here[i->id] = i->kind == SN_ALLOC;
 }
 
 /* By unit, so that a group's units are counted as they come. */

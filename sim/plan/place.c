@@ -4,6 +4,7 @@
 
 #include "base/checked.h"
 #include "sim/graph/route.h"
+#include "sim/plan/cursor.h"
 
 #include <stdlib.h>
 
@@ -155,15 +156,11 @@ sn_status sn_place(sn_plan *plan, sn_place_goal goal, sn_packings *packings, sn_
 
 sn_status sn_place_bare(const sn_plan *plan, sn_packings *packings, uint64_t *bytes, sn_err *err) {
   placing p = {.plan = plan, .packings = packings, .bare = true};
-  uint64_t load = 0, most = 0, top = 0;
+  sn_cursor c = {.plan = plan};
+  uint64_t most = 0;
   *bytes = plan->bare_bytes;
-  for (uint32_t i = 0; i < plan->n_instrs; i++) {
-    const sn_instr *instr = &plan->instrs[i];
-    if (instr->kind == SN_ALLOC) most = sn_max(most, load += instr->bytes);
-    if (instr->kind == SN_ALLOC) top = sn_max(top, instr->offset + instr->bytes);
-    if (instr->kind == SN_RELEASE) load -= instr->bytes;
-  }
-  if (top == most) *bytes = top; /* as they lie, without a hole where they are most */
+  while (sn_cursor_next(&c)) most = sn_max(most, c.held_bytes);
+  if (c.top_bytes == most) *bytes = most; /* as they lie, without a hole where they are most */
   if (*bytes <= with_share(most, GOOD_SHARE)) return SN_OK;
   uint32_t count = count_blocks(plan);
   if (count > SN_PACK_MOST) return SN_OK;

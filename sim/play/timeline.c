@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "models/op/op.h"
 #include "sim/graph/route.h"
+#include "sim/plan/cursor.h"
 #include "sim/play/caching_map.h"
 
 #include <stdlib.h>
@@ -118,15 +119,13 @@ static void note_moment(sn_timeline_step *step, uint64_t *most, uint32_t instr, 
 /* Finds where each step is fullest, of the moments around its instructions. */
 static sn_status find_fullest(const walk *w, sn_err *err) {
   const sn_plan *plan = w->plan;
-  uint64_t live = 0, *most = calloc((size_t)w->made->n_steps + 1, sizeof *most);
+  uint64_t *most = calloc((size_t)w->made->n_steps + 1, sizeof *most);
   if (!most) return sn_fail_memory(err);
   for (uint32_t s = 0; s < w->made->n_steps; s++) w->steps[s].fullest = SN_NONE;
-  for (uint32_t i = 0; i < plan->n_instrs; i++) {
-    const sn_instr *instr = &plan->instrs[i];
-    note_moment(&w->steps[instr->step], &most[instr->step], i, live);
-    if (instr->kind == SN_ALLOC) live += plan->route->tensors[instr->id].bytes;
-    if (instr->kind == SN_RELEASE) live -= plan->route->tensors[instr->id].bytes;
-    note_moment(&w->steps[instr->step], &most[instr->step], i + 1, live);
+  sn_cursor now = {.plan = plan}, ahead = now;
+  for (const sn_instr *i; (i = sn_cursor_next(&now)); ahead = now) {
+    note_moment(&w->steps[i->step], &most[i->step], ahead.at, ahead.tensor_bytes);
+    note_moment(&w->steps[i->step], &most[i->step], now.at, now.tensor_bytes);
   }
   for (uint32_t c = 0; c < w->made->n_columns; c++) /* a step without instructions */
     note_moment(&w->steps[w->columns[c].step], &(uint64_t){UINT64_MAX}, w->columns[c].first_instr, 0);
