@@ -87,11 +87,12 @@ install_missing() {
   }
 }
 
-# build FOLDER OPTION...: configures and builds. $SNSIM_CMAKE_ARGS, a list of words, is added to the options.
+# build FOLDER OPTION...: configures and builds. $SNSIM_CMAKE_ARGS, a list of words, is added to the options;
+# $SNSIM_TARGET is what is built, all unless it is set.
 build() {
   folder=$1
   shift
   [ -e "$folder/CMakeCache.txt" ] || set -- -G Ninja "$@"
   # shellcheck disable=SC2086
-  cmake -S "$root" -B "$folder" "$@" ${SNSIM_CMAKE_ARGS:-} >&2 && cmake --build "$folder" >&2
+  cmake -S "$root" -B "$folder" "$@" ${SNSIM_CMAKE_ARGS:-} >&2 && cmake --build "$folder" --target "${SNSIM_TARGET:-all}" >&2
 }

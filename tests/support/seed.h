@@ -1,5 +1,5 @@
 /* What a property test draws. Its first seed: SN_SEED, or the test's own, printed so that a failure can be repeated.
- * How many cases: SN_PROP_NETS, or of its own number SN_PROP_PERCENT, which slow builds set. */
+ * How many cases: SN_PROP_NETS, or of its own number SN_PROP_PERCENT. */
 #ifndef SN_TESTS_SEED_H
 #define SN_TESTS_SEED_H
 
@@ -19,11 +19,22 @@ static inline uint64_t first_seed(uint64_t own) {
   return seed;
 }
 
+/* What part of all cases: a tenth unless SN_PROP_PERCENT says otherwise; .ci/run asks for all of them once. */
+static inline uint64_t case_percent(void) {
+  const char *percent = getenv("SN_PROP_PERCENT");
+  return percent ? strtoull(percent, NULL, 10) : 10;
+}
+
 /* At least one. */
 static inline uint32_t case_count(uint32_t own) {
-  const char *count = getenv("SN_PROP_NETS"), *percent = getenv("SN_PROP_PERCENT");
-  uint64_t cases = count ? strtoull(count, NULL, 10) : own * (percent ? strtoull(percent, NULL, 10) : 100) / 100;
+  const char *count = getenv("SN_PROP_NETS");
+  uint64_t cases = count ? strtoull(count, NULL, 10) : own * case_percent() / 100;
   return cases < 1 ? 1 : cases < UINT32_MAX ? (uint32_t)cases : UINT32_MAX;
+}
+
+/* Of a list of cases, which cost about the same, one in so many. */
+static inline uint32_t case_stride(void) {
+  return case_percent() >= 100 ? 1 : case_percent() < 1 ? 100 : (uint32_t)(100 / case_percent());
 }
 
 #endif

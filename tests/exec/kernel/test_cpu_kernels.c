@@ -323,14 +323,14 @@ static sn_net *small_random_net(uint64_t *dice, bool today) {
 /* Shapes that nobody thought of. */
 static void random_nets_match(void **state) {
   (void)state;
-  uint64_t dice = first_seed(1000), nets = SANITIZED ? 10 : 60;
+  uint64_t dice = first_seed(1000), nets = case_count(SANITIZED ? 10 : 60);
   for (uint64_t i = 0; i < nets; i++)
     check_net(small_random_net(&dice, false), 1 + (uint32_t)i % 2, i, UINT64_MAX, false);
 }
 
 static void random_nets_of_today_match(void **state) {
   (void)state;
-  uint64_t dice = first_seed(3000), nets = SANITIZED ? 10 : 60;
+  uint64_t dice = first_seed(3000), nets = case_count(SANITIZED ? 10 : 60);
   for (uint64_t i = 0; i < nets; i++)
     check_net(small_random_net(&dice, true), 1 + (uint32_t)i % 2, i, UINT64_MAX, false);
 }
@@ -345,7 +345,7 @@ static void zoo_matches(void **state) {
                {"resnet50", 1, 0},        {"densenet121", 1, 128},     {"tv_mobilenet_v2", 2, 96},
                {"tv_alexnet", 2, 256},    {"tv_squeezenet1_1", 1, 96}, {"dcgan", 4, 0},
                {"resnet_cifar:n=1", 2, 0}};
-  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i += case_stride()) {
     sn_err err = SN_ERR_INIT;
     sn_net *net = sn_net_load(cases[i].name, cases[i].batch, cases[i].image, &err);
     if (!net) fail_msg("%s", err.text);
@@ -390,7 +390,7 @@ static void bits_repeat(void **state) {
     const char *name;
     uint32_t batch, image;
   } cases[] = {{"lenet", 5, 0}, {"resnet50", 2, 64}, {"densenet121", 2, 32}};
-  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i += case_stride()) {
     sn_err err = SN_ERR_INIT;
     sn_net *net = sn_net_load(cases[i].name, cases[i].batch, cases[i].image, &err);
     if (!net) fail_msg("%s", err.text);
@@ -402,7 +402,7 @@ static void bits_repeat(void **state) {
 static void bits_of_random_nets_repeat(void **state) {
   (void)state;
   uint64_t dice = first_seed(2000);
-  for (uint64_t i = 0; i < 10; i++) {
+  for (uint64_t i = 0; i < case_count(10); i++) {
     sn_net *net = small_random_net(&dice, true);
     for (unsigned threads = 1; threads <= 2; threads++) check_bits(net, threads);
     sn_net_free(net);
