@@ -162,6 +162,95 @@ typedef struct sn_result {
   const sn_peak_row *peak;  /* largest first; NULL where it was not asked for */
 } sn_result;
 
+/* The members of a result that are stored and exported, once: X(range, member, name, column). `name` is what exports call
+ * it (docs/json.md), `column` the database; of what `range` is the database holds it to: PLAIN as its type says, AMOUNT a
+ * real number no less than 0, SHARE one from 0 to 1, WHOLE all 64 bits. */
+#define SN_RESULT_FIELDS(X)                                                                                            \
+  X(PLAIN, strategy, "strategy", "strategy")                                                                           \
+  X(PLAIN, dialect, "dialect", "dialect")                                                                              \
+  X(PLAIN, step_order, "step_order", "step_order")                                                                     \
+  X(PLAIN, source, "source", "source")                                                                                 \
+  X(PLAIN, fits, "fits", "fits")                                                                                       \
+  X(PLAIN, tensor_count, "tensor_count", "tensor_count")                                                               \
+  X(PLAIN, peak_tensor_bytes, "peak_tensor_bytes", "peak_tensor_bytes")                                                \
+  X(PLAIN, peak_step, "peak_step", "peak_step")                                                                        \
+  X(PLAIN, peak_layer, "peak_layer", "peak_layer")                                                                     \
+  X(PLAIN, peak_pass, "peak_pass", "peak_pass")                                                                        \
+  X(PLAIN, peak_fork_bytes, "peak_fork_bytes", "peak_fork_bytes")                                                      \
+  X(PLAIN, live_tensors_at_peak, "live_tensors_at_peak", "live_tensors_at_peak")                                       \
+  X(PLAIN, max_live_tensors, "max_live_tensors", "max_live_tensors")                                                   \
+  X(PLAIN, peak_device_bytes, "peak_device_bytes", "peak_device_bytes")                                                \
+  X(PLAIN, least_device_bytes, "least_device_bytes", "least_device_bytes")                                             \
+  X(PLAIN, context_bytes, "context_bytes", "context_bytes")                                                            \
+  X(PLAIN, allocated_bytes, "allocated_bytes", "allocated_bytes")                                                      \
+  X(PLAIN, reserved_bytes, "reserved_bytes", "reserved_bytes")                                                         \
+  X(PLAIN, live.parameters, "live_at_peak.parameters", "live_parameter_bytes")                                         \
+  X(PLAIN, live.buffers, "live_at_peak.buffers", "live_buffer_bytes")                                                  \
+  X(PLAIN, live.gradients, "live_at_peak.gradients", "live_gradient_bytes")                                            \
+  X(PLAIN, live.optimizer, "live_at_peak.optimizer", "live_optimizer_bytes")                                           \
+  X(PLAIN, live.activations, "live_at_peak.activations", "live_activation_bytes")                                      \
+  X(PLAIN, live.temporary, "live_at_peak.temporary", "live_temporary_bytes")                                           \
+  X(PLAIN, persistent.parameters, "persistent.parameters", "parameter_bytes")                                          \
+  X(PLAIN, persistent.parameter_gradients, "persistent.parameter_gradients", "parameter_gradient_bytes")               \
+  X(PLAIN, persistent.optimizer_state, "persistent.optimizer_state", "optimizer_state_bytes")                          \
+  X(PLAIN, persistent.auxiliary, "persistent.auxiliary", "auxiliary_bytes")                                            \
+  X(PLAIN, persistent.input_batch, "persistent.input_batch", "input_batch_bytes")                                      \
+  X(PLAIN, persistent.labels, "persistent.labels", "label_bytes")                                                      \
+  X(PLAIN, placement, "placement", "placement")                                                                        \
+  X(PLAIN, pool_bytes, "pool_bytes", "pool_bytes")                                                                     \
+  X(PLAIN, largest_load_bytes, "largest_load_bytes", "largest_load_bytes")                                             \
+  X(PLAIN, pool_step, "pool_step", "pool_step")                                                                        \
+  X(PLAIN, pool_layer, "pool_layer", "pool_layer")                                                                     \
+  X(PLAIN, pool_pass, "pool_pass", "pool_pass")                                                                        \
+  X(PLAIN, pool_cause, "pool_cause", "pool_cause")                                                                     \
+  X(PLAIN, pool_tensor_bytes, "pool_tensor_bytes", "pool_tensor_bytes")                                                \
+  X(PLAIN, pool_workspace_bytes, "pool_workspace_bytes", "pool_workspace_bytes")                                       \
+  X(PLAIN, pool_hole_bytes, "pool_hole_bytes", "pool_hole_bytes")                                                      \
+  X(PLAIN, pool_bare_bytes, "pool_bare_bytes", "pool_bare_bytes")                                                      \
+  X(PLAIN, pool_largest_hole, "pool_largest_hole_bytes", "pool_largest_hole")                                          \
+  X(SHARE, pool_fragmentation, "pool_fragmentation", "pool_fragmentation")                                             \
+  X(PLAIN, workspace_peak_bytes, "workspace_peak_bytes", "workspace_peak_bytes")                                       \
+  X(PLAIN, offload_bytes, "offload_bytes", "offload_bytes")                                                            \
+  X(PLAIN, prefetch_bytes, "prefetch_bytes", "prefetch_bytes")                                                         \
+  X(PLAIN, external_bytes, "external_bytes", "external_bytes")                                                         \
+  X(PLAIN, host_bytes, "host_bytes", "host_bytes")                                                                     \
+  X(PLAIN, cache_hits, "cache_hits", "cache_hits")                                                                     \
+  X(PLAIN, cache_misses, "cache_misses", "cache_misses")                                                               \
+  X(PLAIN, evictions, "evictions", "evictions")                                                                        \
+  X(PLAIN, recomputed_layers, "recomputed_layers", "recomputed_layers")                                                \
+  X(PLAIN, iteration_ns, "iteration_ns", "iteration_ns")                                                               \
+  X(PLAIN, compute_ns, "compute_ns", "compute_ns")                                                                     \
+  X(PLAIN, stall_ns, "stall_ns", "stall_ns")                                                                           \
+  X(PLAIN, out_ns, "out_ns", "out_ns")                                                                                 \
+  X(PLAIN, in_ns, "in_ns", "in_ns")                                                                                    \
+  X(PLAIN, allocation_ns, "allocation_ns", "allocation_ns")                                                            \
+  X(AMOUNT, images_per_second, "images_per_second", "images_per_second")                                               \
+  X(PLAIN, instructions, "instructions", "instructions")                                                               \
+  X(PLAIN, events, "events", "events")                                                                                 \
+  X(PLAIN, known_ns, "measured_cost_ns", "known_ns")                                                                   \
+  X(PLAIN, corun.policy, "corun.policy", "corun_policy")                                                               \
+  X(PLAIN, corun.sharing, "corun.sharing", "corun_sharing")                                                            \
+  X(PLAIN, corun.interval, "corun.interval", "corun_interval")                                                         \
+  X(PLAIN, corun.budget_bytes, "corun.budget_bytes", "corun_budget_bytes")                                             \
+  X(PLAIN, corun.cores, "corun.cores", "corun_cores")                                                                  \
+  X(PLAIN, corun.slots, "corun.slots", "corun_slots")                                                                  \
+  X(PLAIN, corun.ops, "corun.ops", "corun_ops")                                                                        \
+  X(PLAIN, corun.chain_ops, "corun.chain_ops", "corun_chain_ops")                                                      \
+  X(PLAIN, corun.serial_ns, "corun.serial_ns", "corun_serial_ns")                                                      \
+  X(PLAIN, corun.chain_ns, "corun.chain_ns", "corun_chain_ns")                                                         \
+  X(PLAIN, corun.area_ns, "corun.area_ns", "corun_area_ns")                                                            \
+  X(AMOUNT, corun.average_corun, "corun.average_corun", "corun_average")                                               \
+  X(PLAIN, corun.max_corun, "corun.max_corun", "corun_max")                                                            \
+  X(PLAIN, corun.added_waits, "corun.added_waits", "corun_added_waits")                                                \
+  X(PLAIN, corun.profile_steps, "corun.profile_steps", "corun_profile_steps")                                          \
+  X(PLAIN, corun.measured_ops, "corun.measured_ops", "corun_measured_ops")                                             \
+  X(PLAIN, reserved_pool_bytes, "reserved_pool_bytes", "reserved_pool_bytes")                                          \
+  X(PLAIN, iterations, "iterations", "iterations")                                                                     \
+  X(PLAIN, loss, "loss", "loss")                                                                                       \
+  X(SHARE, accuracy, "accuracy", "accuracy")                                                                           \
+  X(PLAIN, difference, "largest_relative_difference", "difference")                                                    \
+  X(WHOLE, digest, "digest", "digest")
+
 typedef struct sn_tensor_row {
   uint32_t id;
   const char *name;  /* "conv1.y", "pool1.dx" */

@@ -154,7 +154,7 @@ static void lenet(void **state) {
 
 static void alexnet(void **state) {
   (void)state;
-  const char *net = SANITIZED ? "/tests/nets/small_alexnet.json" : "alexnet"; /* of fewer parameters */
+  const char *net = SANITIZED ? "/tests/nets/narrow_alexnet.json" : "alexnet"; /* of fewer parameters */
   conforms(&(subject){net, 2, SANITIZED ? 0 : 67, 700 << 10, false, 0, 0, NULL});
 }
 
