@@ -1,5 +1,5 @@
 /* Timetable: which operation runs when, on which cores, on which compute lane: what a co-run policy decides
- * (sim/corun/policy.h) and the lowering turns into a plan (sim/plan/lower_corun.h).
+ * (sim/policy/policy.h) and the lowering turns into a plan (sim/plan/lower_corun.h).
  *
  *   lane 0   |== conv1.filter, cores 0..39 ==|== bn1.backward, 0..67 ==|
  *   lane 1   |== conv1.data, cores 40..67 =====|
