@@ -1,6 +1,7 @@
 /* Schema: what is in the file. docs/store.md describes it for people who query.
  *
- * Tables are made of tables.c, so that a new member is a line there and nothing here. application_id says that a file
+ * Tables are made of tables.c, so that a new member is a line there; here is the number of the schema, which a change
+ * raises once there was a release. application_id says that a file
  * is ours and user_version which schema it has; both are read before anything is written, so another program's
  * database is left as it was. */
 #include "db/store_internal.h"

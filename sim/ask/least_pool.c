@@ -1,4 +1,4 @@
-/* Luck; see the header. */
+/* Least pool; see the header. */
 #include "sim/ask/least_pool.h"
 
 #include "base/checked.h"
