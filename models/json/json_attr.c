@@ -45,8 +45,11 @@ bool sn__json_op(sn__mistakes *m, const cJSON *layer, sn_op *op) {
   const char *name = sn_json_text(m->doc, layer, "op", &m->at);
   sn__mistakes_note(m, layer);
   if (!name) return false;
-  *op = sn_op_by_name(name);
-  if (*op < SN_OP_COUNT && !sn_op_table[*op]->inner) return true;
+  const sn_op known = sn_op_by_name(name);
+  if (known < SN_OP_COUNT && !sn_op_table[known]->inner) {
+    *op = known;
+    return true;
+  }
   fail_op(m, layer, name);
   return false;
 }
@@ -70,6 +73,17 @@ static uint64_t find_keys(sn__mistakes *m, const cJSON *layer, const sn_op_def *
   }
   return seen >> COMMON;
 }
+
+/* Members are reached by their offsets: of an extent the width behind the height, enums as the numbers they are. */
+_Static_assert(offsetof(sn_attr, kernel_w) == offsetof(sn_attr, kernel_h) + sizeof(uint32_t), "extent");
+_Static_assert(offsetof(sn_attr, stride_w) == offsetof(sn_attr, stride_h) + sizeof(uint32_t), "extent");
+_Static_assert(offsetof(sn_attr, pad_w) == offsetof(sn_attr, pad_h) + sizeof(uint32_t), "extent");
+_Static_assert(offsetof(sn_attr, output_pad_w) == offsetof(sn_attr, output_pad_h) + sizeof(uint32_t), "extent");
+_Static_assert(offsetof(sn_attr, dilation_w) == offsetof(sn_attr, dilation_h) + sizeof(uint32_t), "extent");
+_Static_assert(offsetof(sn_attr, adaptive_w) == offsetof(sn_attr, adaptive_h) + sizeof(uint32_t), "extent");
+_Static_assert(sizeof(sn_act_mode) == sizeof(unsigned) && sizeof(sn_pool_mode) == sizeof(unsigned) &&
+                   sizeof(sn_loss) == sizeof(unsigned) && sizeof(sn_side) == sizeof(unsigned),
+               "word");
 
 /* -- attributes: what is missing keeps its usual value, what is wrong, too ---------------------------------------- */
 
@@ -244,15 +258,21 @@ void sn__json_attributes(const sn__json_list *list, uint32_t at, sn_op op, sn_at
   sn_described d = {.op = def, .volumes = list->volumes, .wrong = say, .whom = &r};
   *a = (sn_attr){0};
   d.given = find_keys(r.m, r.layer, def, &d.unsure);
+  bool passed = false; /* over a key that a layer of these attributes does not have: settle() says so */
   for (int i = 0; i < SN_MOST_KEYS && def->keys[i].name; i++) {
     const sn_key *key = &def->keys[i];
     const bool has = d.given >> i & 1;
     set_usual(a, key);
+    if (has && def->has && !def->has(a, key)) {
+      if (!passed) d.good = !r.m->failed;
+      passed = true;
+      continue;
+    }
     if (!has && key->required && !d.unsure) MISTAKE(r.m, r.layer, "\"%s\" is missing", key->name);
     const cJSON *item =
         has && key->kind != SN_KEY_OWNER ? given(&r, cJSON_GetObjectItemCaseSensitive(r.layer, key->name)) : NULL;
     if (item) read_value(&r, item, key);
   }
-  d.good = !r.m->failed;
+  if (!passed) d.good = !r.m->failed;
   if (def->settle) def->settle(a, &d);
 }

@@ -31,14 +31,18 @@ static uint32_t or_one(uint32_t size) {
 
 /* One number where all sides are the same; in a network of volumes with the depth. */
 static cJSON *extent(const object *o, const sn_attr *a, const sn_key *key) {
-  const uint32_t *sides = (const uint32_t *)(const void *)((const char *)a + key->at), least = key->least;
-  uint32_t h = least ? or_one(sides[0]) : sides[0], w = least ? or_one(sides[1]) : sides[1];
+  const uint32_t *side = (const uint32_t *)(const void *)((const char *)a + key->at), least = key->least;
+  uint32_t h = least ? or_one(side[0]) : side[0], w = least ? or_one(side[1]) : side[1];
   uint32_t d = key->depth ? *(const uint32_t *)(const void *)((const char *)a + key->depth) : 0;
   if (key->by_each && d == 0 && o->volumes) return cJSON_CreateIntArray((const int[]){(int)h, (int)w}, 2);
   if (least) d = or_one(d);
   const bool deep = key->depth && o->volumes && !(d == h && h == w);
   if (deep) return cJSON_CreateIntArray((const int[]){(int)d, (int)h, (int)w}, 3);
   return h == w ? cJSON_CreateNumber(h) : cJSON_CreateIntArray((const int[]){(int)h, (int)w}, 2);
+}
+
+static cJSON *sides(const uint32_t *side) {
+  return cJSON_CreateIntArray((const int[]){(int)side[0], (int)side[1], (int)side[2]}, SN_SIDES);
 }
 
 static cJSON *axes(const sn_side *side) {
@@ -49,13 +53,14 @@ static cJSON *axes(const sn_side *side) {
 /* Whether the key says something that its lack would not. */
 static bool says(const sn_attr *a, const sn_key *key) {
   const void *member = (const char *)a + key->at;
+  const uint32_t one = key->by_each ? 0 : 1; /* a step of one to the next is no news, an output of one place is */
   if (key->always) return true;
   switch (key->kind) {
   case SN_KEY_SIZE:
     return *(const uint32_t *)member > (uint32_t)key->usual;
   case SN_KEY_EXTENT:
-    return ((const uint32_t *)member)[0] > 1 || ((const uint32_t *)member)[1] > 1 ||
-           (key->depth && *(const uint32_t *)(const void *)((const char *)a + key->depth) > 1);
+    return ((const uint32_t *)member)[0] > one || ((const uint32_t *)member)[1] > one ||
+           (key->depth && *(const uint32_t *)(const void *)((const char *)a + key->depth) > one);
   case SN_KEY_FLAG:
     return *(const bool *)member != (key->usual != 0);
   case SN_KEY_NUMBER:
@@ -74,10 +79,9 @@ static bool says(const sn_attr *a, const sn_key *key) {
 
 static cJSON *value_of(const object *o, const sn_attr *a, const sn_key *key) {
   const void *member = (const char *)a + key->at;
-  const uint32_t *sides = member;
   switch (key->kind) {
   case SN_KEY_SIZE:
-    return cJSON_CreateNumber(*sides);
+    return cJSON_CreateNumber(*(const uint32_t *)member);
   case SN_KEY_EXTENT:
     return extent(o, a, key);
   case SN_KEY_FLAG:
@@ -90,7 +94,7 @@ static cJSON *value_of(const object *o, const sn_attr *a, const sn_key *key) {
   case SN_KEY_CHOICE:
     return cJSON_CreateBool(*(const sn_inplace *)member == SN_INPLACE_YES);
   case SN_KEY_SIDES:
-    return cJSON_CreateIntArray((const int[]){(int)sides[0], (int)sides[1], (int)sides[2]}, SN_SIDES);
+    return sides(member);
   case SN_KEY_AXES:
     return axes(member);
   case SN_KEY_OWNER:

@@ -119,7 +119,7 @@ static const char *const *resize_names(void) {
 }
 
 static bool resize_has(const sn_attr *a, const sn_key *key) {
-  if (key->at == offsetof(sn_attr, scale)) return a->scale > 0;
+  if (key->at == offsetof(sn_attr, scale)) return a->shape[SN_SIDE_HEIGHT] == 0;
   return key->at != offsetof(sn_attr, shape[SN_SIDE_HEIGHT]) || a->scale == 0;
 }
 

@@ -10,6 +10,9 @@
  *   models/op/sequence.c    EMBEDDING, POSITION, TOKEN, TAKE, ATTENTION, ROTARY, PROBABILITIES
  *   models/op/arrange.c     RESHAPE, TRANSPOSE, SLICE, PAD, RESIZE
  *
+ * By name they are told apart where it is about one of them: its gradient's own rules (sim/graph/route.c), widths of a
+ * form (sim/graph/precision.c), the kind of a part of the picture (plots/parts.c), what files of weights call it (exec/).
+ *
  * A definition's functions know shapes and attributes, no file format and no device: models/json/ reads and writes
  * attributes by `keys`, sim/device/cost.h turns `traffic` into time.
  */
@@ -59,7 +62,7 @@ typedef struct sn_described {
   const struct sn_op_def *op;
   uint64_t given; /* bit i: the layer has keys[i] */
   bool volumes;   /* it is of a network of volumes, where a size may have a depth */
-  bool good;      /* nothing was wrong so far, in the whole file */
+  bool good;      /* nothing of it was wrong, up to the first key that a layer of these attributes does not have */
   bool unsure;    /* it has keys that no one knows, so that one that is missing is not worth a word */
   void (*wrong)(void *whom, const char *text);
   void *whom;
@@ -108,7 +111,8 @@ typedef struct sn_op_def {
   sn_key keys[SN_MOST_KEYS]; /* its attributes, in the order in which they are written */
   /* Where keys depend on each other: sets what `keys` cannot say, and says what is wrong. NULL: they do not. */
   void (*settle)(sn_attr *a, const sn_described *d);
-  /* Whether a layer of these attributes has this key. NULL: every one. */
+  /* Whether a layer of these attributes has this key: asked of those that stand before it alone where it is read, of all
+   * where it is written. NULL: every one. */
   bool (*has)(const sn_attr *a, const sn_key *key);
 
   /* Output shape. SN_BAD_INPUT with the reason ("kernel 11x11 is larger than its padded input 5x5"). NULL: the first

@@ -325,8 +325,8 @@ static const char *const *pool_names(void) {
 
 static bool pool_has(const sn_attr *a, const sn_key *key) {
   if (key->at == offsetof(sn_attr, pool)) return true;
-  if (key->at == offsetof(sn_attr, global)) return a->global;
-  if (key->at == offsetof(sn_attr, adaptive_h)) return !a->global && is_adaptive(a);
+  if (key->at == offsetof(sn_attr, global)) return true;
+  if (key->at == offsetof(sn_attr, adaptive_h)) return !a->global;
   return !a->global && !is_adaptive(a);
 }
 
@@ -362,14 +362,13 @@ const sn_op_def sn__op_POOL = {
     .name = "POOL",
     .volumes = true,
     .keys = {{"mode", SN_KEY_WORD, SN_AT(pool), .words = pool_names, .always = true},
+             {"global", SN_KEY_FLAG, SN_AT(global)},
+             {"adaptive", SN_KEY_EXTENT, SN_AT(adaptive_h), offsetof(sn_attr, adaptive_d), .least = 1, .by_each = true},
              {"kernel", SN_KEY_EXTENT, SN_AT(kernel_h), offsetof(sn_attr, kernel_d), .least = 1, .always = true},
              STRIDE,
              PAD,
              DILATION,
-             {"ceil", SN_KEY_FLAG, SN_AT(ceil), .always = true},
-             {"global", SN_KEY_FLAG, SN_AT(global)},
-             {"adaptive", SN_KEY_EXTENT, SN_AT(adaptive_h), offsetof(sn_attr, adaptive_d), .least = 1, .always = true,
-              .by_each = true}},
+             {"ceil", SN_KEY_FLAG, SN_AT(ceil), .always = true}},
     .settle = pool_settle,
     .has = pool_has,
     .shape = pool_shape,

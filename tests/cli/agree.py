@@ -108,7 +108,7 @@ def check_sweep(words, least):
 
 
 def main():
-    first, count = int(os.environ.get("SN_SEED", "1")), int(os.environ.get("SN_AGREE", 200 * int(os.environ.get("SN_PROP_PERCENT", "10")) // 100 + 1))
+    first, count = int(os.environ.get("SN_SEED", "1")), int(os.environ.get("SN_AGREE", max(1, 200 * int(os.environ.get("SN_PROP_PERCENT", "10")) // 100)))
     print(f"SN_SEED={first}")
     with tempfile.TemporaryDirectory() as home:
         os.environ.update(HOME=home, LC_ALL="C.UTF-8", NO_COLOR="1")

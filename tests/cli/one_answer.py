@@ -167,7 +167,7 @@ def check(dice):
 
 
 def main():
-    first, count = int(os.environ.get("SN_SEED", "1")), int(os.environ.get("SN_ANSWERS", 12 * int(os.environ.get("SN_PROP_PERCENT", "10")) // 100 + 1))
+    first, count = int(os.environ.get("SN_SEED", "1")), int(os.environ.get("SN_ANSWERS", max(1, 12 * int(os.environ.get("SN_PROP_PERCENT", "10")) // 100)))
     print(f"SN_SEED={first}")
     wrong, verdicts = 0, {}
     with tempfile.TemporaryDirectory() as home:

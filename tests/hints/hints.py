@@ -149,7 +149,7 @@ def main():
         assert "simulate" in known.commands and len(known.commands) > 20, known.commands
         with open(os.path.join(HERE, "mistakes.txt"), encoding="utf-8") as file:
             lines = [line.strip() for line in file if line.strip() and not line.startswith("#") and only in line]
-        stride = 1 if only else max(1, 100 // int(os.environ.get("SN_PROP_PERCENT", "10")))
+        stride = 1 if only else 100 // min(100, max(1, int(os.environ.get("SN_PROP_PERCENT", "10"))))
         for line in lines[::stride]:
             wrong += check(line, known, folder)
             tried += 1

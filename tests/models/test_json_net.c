@@ -276,6 +276,8 @@ static const struct bad_net {
      "t.json:3: layer \"a\": unknown op \"ReLU6\" (did you mean \"ACT\"?)"},
     {NET("{\"name\":\"a\",\"op\":\"MaxPool2d\"},"), "(did you mean \"POOL\"?)"},
     {NET("{\"name\":\"a\",\"op\":\"GELU\"},"), "unknown op \"GELU\" (did you mean \"ACT\"?)"},
+    {NET("{\"name\":\"a\",\"op\":\"FORK\"},{\"name\":\"b\",\"op\":\"FC\"},"), "layer \"b\": \"channels\" is missing"},
+    {NET("{\"name\":\"a\",\"op\":\"ACT\",\"slope\":\"x\",\"inplace\":3},"), "an ACT of mode \"relu\" has no \"slope\""},
     {NET("{\"name\":\"a\",\"op\":\"WAVELET\"},"), "unknown op \"WAVELET\"; there are CONV, FC, POOL, ACT, LRN, BN"},
     {NET("{\"name\":\"a\",\"op\":\"MUL\",\"inputs\":[\"data\",\"data\",\"data\"]},"),
      "layer \"a\": MUL takes two inputs, not 3"},

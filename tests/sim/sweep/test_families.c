@@ -74,7 +74,7 @@ static void what_is_kept_changes_no_point(void **unused) {
   finish(grid);
   uint32_t count = grid->n[SN_AXIS_STRATEGIES];
   sn_point_kept kept = {0};
-  for (uint32_t i = 0; i < 2 * grid->n_groups; i += case_stride()) { /* by turns, then to and fro */
+  for (uint32_t i = 0, n = case_count(2 * grid->n_groups); i < n; i++) { /* by turns, then to and fro */
     sn_point near[SN_GRID_STRATEGIES], alone[SN_GRID_STRATEGIES];
     uint32_t group = sn_grid_group_at(grid, i < grid->n_groups ? i : i * 37 % grid->n_groups);
     sn_point_compute(grid, group, &kept, near);
@@ -113,7 +113,8 @@ static void plans_are_those_of_a_new_planner(void **unused) {
   sn_device device;
   sn_options options = SN_OPTIONS_INIT;
   sn_planner *turned = NULL;
-  for (uint32_t i = 0; i < 3 * 4 * 7; i += case_stride()) {
+  for (uint32_t i = 0; i < 3 * 4 * 7; i++) {
+    if (i / 7 % case_stride() > 0) continue; /* all memories of some devices, one after the other */
     assert_int_equal(sn_device_load(gpus[i / 7 % 4], &device, &err), SN_OK);
     options.workspace = (sn_workspace)(i / 7 / 4);
     uint64_t memory = UINT64_C(1) << 29 << (i % 7); /* from what hardly anything runs in to what all does */
