@@ -230,7 +230,8 @@ static sn_status print_changes(const sn_answer *a, const char *unit, const sn_ou
       {"", "", SN_TABLE_TEXT | SN_TABLE_GAP | SN_TABLE_WRAP},
   };
   sn_table *table = sn_table_new(columns, CHANGE_COLUMNS);
-  for (uint32_t i = 0; i < a->n_changes; i++) change_cells(table, a, &a->changes[i], i == 0 && !yes);
+  for (uint32_t i = 0; i < a->n_changes; i++)
+    change_cells(table, a, &a->changes[i], i == 0 && a->changes[i].kind != SN_CHANGE_NONE && !yes);
   fputs("\n", out->stream);
   sn_status status = sn_out_table(out, table, err);
   sn_table_free(table);
@@ -245,7 +246,7 @@ static void print_no_change(const sn_answer *a, FILE *out) {
 
 static void print_calls(const sn_answer_change *c, FILE *out) {
   for (uint32_t i = 0; i < c->n_calls; i++) {
-    fputs(i ? "              " : "  in PyTorch:  ", out);
+    fputs(i ? "              " : "  in PyTorch: ", out);
     sn_table_print_clean(out, c->calls[i]);
     fputs("\n", out);
   }

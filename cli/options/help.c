@@ -51,11 +51,27 @@ static void print_title(const sn_out *out, const char *title) {
   fprintf(out->stream, "\n%s%s%s\n", out->color ? "\033[1m" : "", title, out->color ? "\033[0m" : "");
 }
 
+/* Prints what of "a|b|c.." fills whole lines, cut behind a |, and returns the rest, which goes on at `indent`. */
+static const char *print_words(FILE *out, char *text, size_t indent) {
+  while (strlen(text) > WIDTH) {
+    size_t cut = WIDTH;
+    while (cut > indent && text[cut - 1] != '|') cut--;
+    if (cut == indent) break;
+    fprintf(out, "%.*s\n", (int)cut, text);
+    memmove(text + indent, text + cut, strlen(text + cut) + 1);
+    memset(text, ' ', indent);
+  }
+  return text;
+}
+
 static void print_option(const sn_option *o, FILE *out) {
-  char left[80], letter[8] = "    ";
+  char left[200], letter[8] = "    ";
   if (o->letter) snprintf(letter, sizeof letter, "-%c, ", o->letter);
-  snprintf(left, sizeof left, "  %s--%s%s%s", letter, o->name, o->argument ? " " : "", o->argument ? o->argument : "");
-  fprintf(out, "%-*s", OPTION_COLUMN - 1, left);
+  int begin = snprintf(left, sizeof left, "  %s--%s ", letter, o->name);
+  snprintf(left + begin, sizeof left - (size_t)begin, "%s", o->argument ? o->argument : "");
+  if (!o->argument) left[begin - 1] = '\0';
+  const char *line = print_words(out, left, (size_t)begin);
+  fprintf(out, "%-*s", OPTION_COLUMN - 1, line);
   if (strlen(left) < OPTION_COLUMN)
     fputs(" ", out);
   else

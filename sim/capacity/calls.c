@@ -42,9 +42,9 @@ __attribute__((format(printf, 2, 3))) static void add(text *t, const char *forma
 
 /* ---- modules in Python ---- */
 
-/* "layer2.3" as "model.layer2[3]". */
-static void write_python(const char *path, size_t length, char *to, size_t room) {
-  size_t used = (size_t)snprintf(to, room, "model");
+/* "layer2.3" as "model.layer2[3]". peft's model holds the one whose modules these are. */
+static void write_python(const sn__blocks *b, const char *path, size_t length, char *to, size_t room) {
+  size_t used = (size_t)snprintf(to, room, b->adapted ? "model.base_model.model" : "model");
   for (size_t at = 0; at < length && used < room;) {
     size_t part = strcspn(path + at, ".");
     if (part > length - at) part = length - at;
@@ -76,27 +76,28 @@ static bool same_parent(const char *a, const char *b) {
 
 /* What a run of blocks is called as one thing that can be gone through: "model.encoder.layers[:6]". `from` and `end`
  * are of the blocks; whole: they are all that the parent has. */
-static void write_run(const sn__block *blocks, uint32_t from, uint32_t end, uint32_t n, char *to, size_t room) {
+static void write_run(const sn__blocks *b, uint32_t from, uint32_t end, char *to, size_t room) {
+  const sn__block *blocks = b->all;
   place first = place_of(blocks[from].path);
   uint32_t low = from, high = end;
   while (low > 0 && same_parent(blocks[low - 1].path, blocks[from].path)) low--;
-  while (high < n && same_parent(blocks[high].path, blocks[from].path)) high++;
+  while (high < b->count && same_parent(blocks[high].path, blocks[from].path)) high++;
   uint32_t base = place_of(blocks[low].path).number == 1 ? 1 : 0; /* a ModuleDict, which is not indexed */
   char parent[PATH + 64], all[PATH + 96];
-  write_python(blocks[from].path, first.parent, parent, sizeof parent);
+  write_python(b, blocks[from].path, first.parent, parent, sizeof parent);
   bool whole = low == from && high == end && first.number == base,
        dict = base == 1 && !isdigit((unsigned char)blocks[from].path[first.parent + 1]);
   if (!dict) base = 0;
   snprintf(all, sizeof all, dict ? whole ? "%s.children()" : "[*%s.children()]" : "%s", parent);
-  uint32_t a = first.number - base, b = a + end - from;
+  uint32_t begin = first.number - base, behind = begin + end - from;
   if (whole)
     snprintf(to, room, "%s", all);
-  else if (a == 0)
-    snprintf(to, room, "%s[:%" PRIu32 "]", all, b);
+  else if (begin == 0)
+    snprintf(to, room, "%s[:%" PRIu32 "]", all, behind);
   else if (high == end)
-    snprintf(to, room, "%s[%" PRIu32 ":]", all, a);
+    snprintf(to, room, "%s[%" PRIu32 ":]", all, begin);
   else
-    snprintf(to, room, "%s[%" PRIu32 ":%" PRIu32 "]", all, a, b);
+    snprintf(to, room, "%s[%" PRIu32 ":%" PRIu32 "]", all, begin, behind);
 }
 
 /* The end of the run of blocks with the same `chosen` that `from` begins: neighbours in one parent. */
@@ -110,16 +111,16 @@ static uint32_t run_end(const sn__block *blocks, uint32_t from, uint32_t n) {
 }
 
 /* One block, or all of a run. */
-static void write_item(const sn__block *blocks, uint32_t from, uint32_t end, uint32_t n, bool alone, char *to,
-                       size_t room) {
+static void write_item(const sn__blocks *b, uint32_t from, uint32_t end, bool alone, char *to, size_t room) {
+  const sn__block *blocks = b->all;
   if (end - from == 1 && !place_of(blocks[from].path).numbered) {
     size_t used = (size_t)snprintf(to, room, "%s", alone ? "[" : "");
-    write_python(blocks[from].path, strlen(blocks[from].path), to + used, room - used);
+    write_python(b, blocks[from].path, strlen(blocks[from].path), to + used, room - used);
     if (alone) strncat(to, "]", room - strlen(to) - 1);
     return;
   }
   if (!alone) *to++ = '*', room--;
-  write_run(blocks, from, end, n, to, room);
+  write_run(b, from, end, to, room);
 }
 
 /* "for block in ..:" over the blocks that are chosen, or those that are not. */
@@ -135,7 +136,7 @@ static void add_loop(text *t, const sn__blocks *b, bool chosen) {
     only_end = end;
   }
   if (items == 1) {
-    write_item(b->all, only, only_end, b->count, true, item, sizeof item);
+    write_item(b, only, only_end, true, item, sizeof item);
     add(t, "for block in %s:", item);
     return;
   }
@@ -144,7 +145,7 @@ static void add_loop(text *t, const sn__blocks *b, bool chosen) {
   for (uint32_t i = 0, end; i < b->count; i = end) {
     end = run_end(b->all, i, b->count);
     if (sn__block_is_chosen(&b->all[i]) != chosen) continue;
-    write_item(b->all, i, end, b->count, false, item, sizeof item);
+    write_item(b, i, end, false, item, sizeof item);
     if (!empty && used + (int)strlen(item) + 2 > COLUMNS) {
       add(t, "%s,", line);
       used = snprintf(line, sizeof line, "              ");
@@ -175,7 +176,7 @@ static void write_begin(const sn__blocks *b, uint32_t region, char *to, size_t r
   const char *block = sn_route_block(b->route, layer), *path = block ? block : sn_route_module(b->route, layer);
   const char *dot =
       block || b->route->layers[layer].parameters > 0 ? NULL : strrchr(path, '.'); /* it may be no module */
-  write_python(path, dot ? (size_t)(dot - path) : strlen(path), to, room);
+  write_python(b, path, dot ? (size_t)(dot - path) : strlen(path), to, room);
 }
 
 /* Checkpoints around several blocks each: whoever calls them has to call them in one function. */
@@ -186,8 +187,8 @@ static void add_spans(text *t, const sn__blocks *b) {
     end = i + 1;
     if (!sn__block_is_chosen(&b->all[i])) continue;
     while (end < b->count && sn__block_is_chosen(&b->all[end]) && b->all[end].region == b->all[i].region) end++;
-    write_python(b->all[i].path, strlen(b->all[i].path), first, sizeof first);
-    write_python(b->all[end - 1].path, strlen(b->all[end - 1].path), last, sizeof last);
+    write_python(b, b->all[i].path, strlen(b->all[i].path), first, sizeof first);
+    write_python(b, b->all[end - 1].path, strlen(b->all[end - 1].path), last, sizeof last);
     if (end - i > 1) write_begin(b, b->all[i].region, first, sizeof first);
     if (end - i == 1)
       add(t, "x = checkpoint(%s, x, use_reentrant=False)", first);
@@ -287,6 +288,7 @@ static sn_status add_checkpoints(text *t, const sn_asked *asked, const sn_calls_
   sn_plan *plan = planner ? sn_planner_plan(planner, wish->strategy, wish->memory_bytes, false, err) : NULL;
   sn__blocks blocks = {0};
   if (plan && sn__blocks_find(plan, &blocks, err) == SN_OK) {
+    blocks.adapted = asked->net->adapted || wish->rank > 0;
     bool sequential = blocks.units.segments > 0 && wish->strategy.recompute == SN_RECOMPUTE_UNITS;
     if (sequential) add_sequential(t, &blocks.units);
     if (!sequential) add_blocks(t, asked->net, &blocks);

@@ -17,6 +17,7 @@ typedef struct sn__block {
 
 typedef struct sn__blocks {
   const sn_route *route;
+  bool adapted; /* set by who asks: the model is wrapped in peft's, as its adapters are */
   sn_units units;
   uint32_t *region; /* by unit: the backward step ahead of which it runs again; SN_NONE: it does not */
   bool *is_other;   /* by unit: it runs again, and no step of it is of a chosen block */
