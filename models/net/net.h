@@ -22,12 +22,12 @@
 
 #define SN_NONE UINT32_MAX /* no layer, no value, no tensor */
 
-/* Limits that keep every later sum below 2^64 and every JSON number exact (2^53). */
+/* Limits that keep every later sum below 2^64, and bytes exact in any reader of JSON (2^53). */
 #define SN_MAX_LAYERS    1250000u
 #define SN_MAX_INPUTS    4000000u            /* of all declared layers together */
 #define SN_MAX_DIM       16777216u           /* any of n, c, h, w */
 #define SN_MAX_NET_BYTES (UINT64_C(1) << 52) /* all values, parameters and auxiliary state together */
-#define SN_MAX_NET_MACS  (UINT64_C(1) << 53) /* multiply-adds of one forward */
+#define SN_MAX_NET_MACS  (UINT64_C(1) << 60) /* multiply-adds of one forward */
 
 /* All operators. models/op/op.h has the definition of each. */
 #define SN_OPS(OP)                                                                                                     \

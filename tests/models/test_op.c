@@ -361,8 +361,8 @@ static void measures_within_limits(void **state) {
   assert_int_equal(sn_op_measure(&fc, (sn_shape){1, SN_MAX_DIM, SN_MAX_DIM, 1}, &err), SN_BAD_INPUT);
   assert_non_null(strstr(err.text, "parameters"));
   const sn_attr wide = window(1000, 1, 0);
-  sn_layer conv = {.op = SN_CONV, .attr = &wide, .out = {1, 64, 10000, 10000}};
-  assert_int_equal(sn_op_measure(&conv, (sn_shape){1, 64, 10999, 10999}, &macs), SN_BAD_INPUT);
+  sn_layer conv = {.op = SN_CONV, .attr = &wide, .out = {4, 64, 10000, 10000}};
+  assert_int_equal(sn_op_measure(&conv, (sn_shape){4, 64, 10999, 10999}, &macs), SN_BAD_INPUT);
   assert_non_null(strstr(macs.text, "multiply-adds"));
 }
 
