@@ -135,6 +135,11 @@ static sn_status unknown_part(const char *text, const char *word, bool hints, sn
                    text);
   if (sn_text_same(word, "torch"))
     return sn_fail(err, SN_BAD_USAGE, "strategy \"%.80s\": torch7 is Torch of 2015; PyTorch is pytorch", text);
+  if (strncmp(word, "checkpoint", strlen("checkpoint")) == 0 ||
+      strncmp(word, "gradient_checkpoint", strlen("gradient_checkpoint")) == 0)
+    return sn_fail(err, SN_BAD_USAGE,
+                   "strategy \"%.80s\": torch.utils.checkpoint is recompute=units, as in pytorch+recompute=units",
+                   text);
   for (size_t i = 0; i < PARTS; i++) names[i + 1] = parts[i].name;
   if (!*word)
     snprintf(which, sizeof which, ": a part of it is empty");

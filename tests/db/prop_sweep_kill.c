@@ -157,7 +157,7 @@ static void one_round(story *s) {
   assert_grown(same ? s->before : NULL, now, same ? (s->mpi ? first : first + 1) : 1);
   bool grew = now->n_rows > (same ? s->before->n_rows : 0);
   s->useful += grew;
-  s->within_us = grew ? s->within_us - s->within_us / 16 : s->within_us + s->within_us / 16;
+  s->within_us = grew ? s->within_us - s->within_us / 16 : s->within_us + s->within_us / (s->useful > 0 ? 16 : 2);
   s->fresh = now->n_rows == N_POINTS;
   sn_sweep_free(s->before);
   s->before = now;
@@ -177,12 +177,14 @@ static void end_alone(story *s) {
 static void kill_and_go_on(scratch *place, bool mpi, uint32_t kills, uint64_t seed) {
   char reference[80];
   story s = {.file = place->file, .mpi = mpi, .seed = seed, .within_us = mpi ? 600000 : 15000};
-  for (uint32_t rounds = 0; s.kills < kills && rounds < 3 * kills; rounds++) one_round(&s);
+  const uint32_t useful = (kills + 9) / 10;
+  for (uint32_t rounds = 0; (s.kills < kills || (!mpi && s.useful < useful)) && rounds < 3 * kills + 30; rounds++)
+    one_round(&s);
   end_alone(&s);
   print_message("%u kills%s, %u of them after new points were stored; %u sessions at the end\n", s.kills,
                 mpi ? " under mpirun" : "", s.useful, s.before->head.sessions);
-  assert_int_equal(s.kills, kills);
-  assert_true(s.useful >= kills / 10);
+  assert_true(s.kills >= kills);
+  assert_true(s.useful >= (mpi ? kills / 10 : useful));
   snprintf(reference, sizeof reference, "%s/alone.db", place->folder);
   assert_int_equal(finish(start(reference, false, false)), 0);
   sn_sweep *whole = look(reference);

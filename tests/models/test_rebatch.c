@@ -108,7 +108,7 @@ static void adapters_and_files(void **state) {
 static void what_is_too_large(void **state) {
   (void)state;
   sn_err err = SN_ERR_INIT;
-  sn_net *net = load("vgg16", 1, 0);
+  sn_net *net = load("llama:7b", 1, 0);
   assert_null(sn_net_rebatch(net, 16777216, &err));
   assert_int_equal(err.code, SN_BAD_INPUT);
   sn_net_free(net);
