@@ -51,8 +51,8 @@ static void print_title(const sn_out *out, const char *title) {
   fprintf(out->stream, "\n%s%s%s\n", out->color ? "\033[1m" : "", title, out->color ? "\033[0m" : "");
 }
 
-/* Prints what of "a|b|c.." fills whole lines, cut behind a |, and returns the rest, which goes on at `indent`. */
-static const char *print_words(FILE *out, char *text, size_t indent) {
+/* Prints what of "a|b|c.." fills whole lines, cut behind a |, and leaves the rest, which goes on at `indent`. */
+static void print_words(FILE *out, char *text, size_t indent) {
   while (strlen(text) > WIDTH) {
     size_t cut = WIDTH;
     while (cut > indent && text[cut - 1] != '|') cut--;
@@ -61,7 +61,6 @@ static const char *print_words(FILE *out, char *text, size_t indent) {
     memmove(text + indent, text + cut, strlen(text + cut) + 1);
     memset(text, ' ', indent);
   }
-  return text;
 }
 
 static void print_option(const sn_option *o, FILE *out) {
@@ -70,8 +69,8 @@ static void print_option(const sn_option *o, FILE *out) {
   int begin = snprintf(left, sizeof left, "  %s--%s ", letter, o->name);
   snprintf(left + begin, sizeof left - (size_t)begin, "%s", o->argument ? o->argument : "");
   if (!o->argument) left[begin - 1] = '\0';
-  const char *line = print_words(out, left, (size_t)begin);
-  fprintf(out, "%-*s", OPTION_COLUMN - 1, line);
+  print_words(out, left, (size_t)begin);
+  fprintf(out, "%-*s", OPTION_COLUMN - 1, left);
   if (strlen(left) < OPTION_COLUMN)
     fputs(" ", out);
   else

@@ -8,6 +8,7 @@
 #include "sim/graph/route.h"
 #include "sim/make/make.h"
 #include "sim/plan/check.h"
+#include "sim/plan/cursor.h"
 #include "sim/plan/lower.h"
 #include "sim/play/device_model.h"
 
@@ -183,17 +184,16 @@ static sn_status size_rooms(const sn_session *s, sn_plan *plan, const sn_costs *
 
 /* The lanes' rooms lie one behind another, behind the pool. */
 static sn_status make_room(const sn_session *s, sn_plan *plan, const sn_costs *costs, sn_err *err) {
-  uint64_t load = 0, room[SN_LANES] = {0}, begin[SN_LANES], end = sn_pool_round(plan->pool_bytes);
+  uint64_t room[SN_LANES] = {0}, begin[SN_LANES], end = sn_pool_round(plan->pool_bytes);
   if (size_rooms(s, plan, costs, room, err) != SN_OK) return err->code;
   for (uint32_t lane = 0; lane < SN_LANES; end += room[lane++]) begin[lane] = end;
-  for (uint32_t n = 0; n < plan->n_instrs; n++) {
-    sn_instr *i = &plan->instrs[n];
-    if (i->kind == SN_ALLOC) load += i->bytes;
-    if (i->kind == SN_RELEASE) load -= i->bytes;
+  sn_cursor c = {.plan = plan};
+  while (sn_cursor_next(&c)) {
+    sn_instr *i = &plan->instrs[c.at - 1];
     if (i->kind != SN_COMPUTE || i->offset != BEHIND) continue;
     i->offset = begin[i->lane];
     plan->pool_bytes = sn_max(plan->pool_bytes, i->offset + i->bytes);
-    plan->reserved_peak = sn_max(plan->reserved_peak, load + i->bytes);
+    plan->reserved_peak = sn_max(plan->reserved_peak, c.held_bytes + i->bytes);
   }
   return SN_OK;
 }

@@ -25,17 +25,13 @@ static void put_text(object *o, const char *key, const char *text) {
   put(o, key, cJSON_CreateString(text));
 }
 
-static uint32_t or_one(uint32_t size) {
-  return size > 0 ? size : 1;
-}
-
 /* One number where all sides are the same; in a network of volumes with the depth. */
 static cJSON *extent(const object *o, const sn_attr *a, const sn_key *key) {
   const uint32_t *side = (const uint32_t *)(const void *)((const char *)a + key->at), least = key->least;
-  uint32_t h = least ? or_one(side[0]) : side[0], w = least ? or_one(side[1]) : side[1];
+  uint32_t h = least ? sn_or_one(side[0]) : side[0], w = least ? sn_or_one(side[1]) : side[1];
   uint32_t d = key->depth ? *(const uint32_t *)(const void *)((const char *)a + key->depth) : 0;
   if (key->by_each && d == 0 && o->volumes) return cJSON_CreateIntArray((const int[]){(int)h, (int)w}, 2);
-  if (least) d = or_one(d);
+  if (least) d = sn_or_one(d);
   const bool deep = key->depth && o->volumes && !(d == h && h == w);
   if (deep) return cJSON_CreateIntArray((const int[]){(int)d, (int)h, (int)w}, 3);
   return h == w ? cJSON_CreateNumber(h) : cJSON_CreateIntArray((const int[]){(int)h, (int)w}, 2);

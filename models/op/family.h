@@ -17,13 +17,6 @@ sn_status sn__fail_too_large(const char *what, sn_err *err);
 /* Parameters and multiply-adds of a layer whose weights, so many along each axis, each of `positions` uses once. */
 sn_status sn__set_weights(sn_layer *layer, const uint64_t *weights, size_t count, uint64_t positions, sn_err *err);
 
-/* Fails with what two inputs of `what` have that does not go together: input 0 and input i. */
-sn_status sn__fail_unequal(const char *what, const sn_attr *a, const sn_shape *inputs, uint32_t i, sn_err *err);
-
-enum { SN__PLACES_TEXT = 40 }; /* room for "16777216x16777216x16777216" */
-/* "28x28", of a volume "16x28x28". Returns text. */
-const char *sn__places_text(sn_shape shape, uint32_t planes, char *text, size_t room);
-
 /* Bytes of the output, which sn_op_measure() has checked. */
 uint64_t sn__out_bytes(const sn_layer *layer);
 
@@ -33,7 +26,7 @@ sn_traffic sn__traffic_once(const sn_layer *layer, double x, double y, double we
 sn_traffic sn__traffic_twice(const sn_layer *layer, double x, double y, double weight);
 /* Of a norm or a scale whose parameters' gradient reads x and dy again. */
 sn_traffic sn__traffic_of_norm(const sn_layer *layer, double x, double y, double weight);
-/* Of a product of x and weights. */
-sn_traffic sn__traffic_of_weights(const sn_layer *layer, double x, double y, double weight);
+/* A parameter a channel: sn_op_def.measure of SCALE and TOKEN. */
+sn_status sn__measure_channels(sn_layer *layer, sn_shape input, sn_err *err);
 
 #endif

@@ -3,6 +3,28 @@
 #include "models/op/family.h"
 
 #include <inttypes.h>
+#include <stdio.h>
+
+enum { PLACES_TEXT = 40 }; /* room for "16777216x16777216x16777216" */
+
+/* "28x28", of a volume "16x28x28". */
+static const char *places_text(sn_shape shape, uint32_t planes, char *text, size_t room) {
+  if (planes > 1)
+    snprintf(text, room, "%" PRIu32 "x%" PRIu32 "x%" PRIu32, planes, shape.h / planes, shape.w);
+  else
+    snprintf(text, room, "%" PRIu32 "x%" PRIu32, shape.h, shape.w);
+  return text;
+}
+
+/* What two inputs have that does not go together: input 0 and input i. */
+static sn_status fail_unequal(const char *what, const sn_attr *a, const sn_shape *inputs, uint32_t i, sn_err *err) {
+  char first[PLACES_TEXT], odd[PLACES_TEXT];
+  uint32_t planes = inputs[i].h == 1 ? 0 : a->planes; /* a MUL's second input may be an image */
+  return sn_fail(err, SN_BAD_INPUT,
+                 "%s: input 1 is %" PRIu32 "x%s, input %" PRIu32 " is %" PRIu32 "x%s (channels x %sheight x width)",
+                 what, inputs[0].c, places_text(inputs[0], a->planes, first, sizeof first), i + 1, inputs[i].c,
+                 places_text(inputs[i], planes, odd, sizeof odd), a->planes > 1 ? "depth x " : "");
+}
 
 const sn_op_def sn__op_DATA = {.name = "DATA", .inner = true, .checkpoint = true, .volumes = true};
 
@@ -35,7 +57,7 @@ static uint32_t odd_one(const sn_shape *inputs, uint32_t count, bool channels) {
 static sn_status join_shape(const sn_attr *a, const sn_shape *inputs, uint32_t count, sn_shape *out, sn_err *err) {
   *out = inputs[0];
   uint32_t odd = odd_one(inputs, count, true);
-  return odd == count ? SN_OK : sn__fail_unequal("JOIN adds tensors of one shape", a, inputs, odd, err);
+  return odd == count ? SN_OK : fail_unequal("JOIN adds tensors of one shape", a, inputs, odd, err);
 }
 
 /* Backward copies dy for every input but the first. */
@@ -61,7 +83,7 @@ const sn_op_def sn__op_JOIN = {.name = "JOIN",
 static sn_status concat_shape(const sn_attr *a, const sn_shape *inputs, uint32_t count, sn_shape *out, sn_err *err) {
   *out = inputs[0];
   uint32_t odd = odd_one(inputs, count, false);
-  if (odd != count) return sn__fail_unequal("CONCAT needs one height and width", a, inputs, odd, err);
+  if (odd != count) return fail_unequal("CONCAT needs one height and width", a, inputs, odd, err);
   for (uint32_t i = 1; i < count; i++) {
     if (inputs[i].c > SN_MAX_DIM - out->c)
       return sn_fail(err, SN_BAD_INPUT, "CONCAT has more than %u channels", SN_MAX_DIM);
@@ -97,7 +119,7 @@ static sn_status mul_shape(const sn_attr *a, const sn_shape *inputs, uint32_t co
   if (count > 2) return sn_fail(err, SN_BAD_INPUT, "MUL takes two inputs, not %" PRIu32, count);
   sn_shape x = inputs[0], factor = inputs[1];
   if (broadcasts(factor.c, x.c) && broadcasts(factor.h, x.h) && broadcasts(factor.w, x.w)) return SN_OK;
-  return sn__fail_unequal("MUL multiplies by a tensor of the same shape, or with sides of 1", a, inputs, 1, err);
+  return fail_unequal("MUL multiplies by a tensor of the same shape, or with sides of 1", a, inputs, 1, err);
 }
 
 /* Backward makes a product for either factor. */
@@ -134,10 +156,10 @@ static sn_status softmax_shape(const sn_attr *a, const sn_shape *inputs, uint32_
   (void)count;
   *out = inputs[0];
   if ((out->h == 1 && out->w == 1) || a->positions || a->loss == SN_LOSS_MSE) return SN_OK;
-  char places[SN__PLACES_TEXT];
+  char places[PLACES_TEXT];
   return sn_fail(err, SN_BAD_INPUT,
                  "SOFTMAX classifies whole images, but its input is %s pixels; put an FC or a global POOL before it",
-                 sn__places_text(*out, a->planes, places, sizeof places));
+                 places_text(*out, a->planes, places, sizeof places));
 }
 
 static sn_traffic softmax_traffic(const sn_layer *layer, double x, double y, double weight) {

@@ -60,12 +60,6 @@ const sn_op_def sn__op_BN = {.name = "BN",
 
 /* ---- SCALE ---- */
 
-static sn_status scale_measure(sn_layer *layer, sn_shape input, sn_err *err) {
-  (void)input, (void)err;
-  layer->parameters = layer->out.c;
-  return SN_OK;
-}
-
 /* (channels, 1, 1) */
 static void scale_sides(const sn_layer *layer, uint64_t elements, uint64_t sides[2]) {
   (void)layer, (void)elements;
@@ -81,7 +75,7 @@ const sn_op_def sn__op_SCALE = {.name = "SCALE",
                                 .volumes = true,
                                 .autocast = SN_AUTOCAST_PROMOTES_WIDE,
                                 .keys = {SN_WEIGHTS_OF},
-                                .measure = scale_measure,
+                                .measure = sn__measure_channels,
                                 .sides = scale_sides,
                                 .traffic = scale_traffic};
 

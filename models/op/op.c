@@ -16,19 +16,9 @@ const sn_op_def *const sn_op_table[SN_OP_COUNT] = {
 #undef DEFINITION
 };
 
-static const char *const names[SN_OP_COUNT] = {
-#define NAME(name) [SN_##name] = #name,
-    SN_OPS(NAME)
-#undef NAME
-};
-
-const char *const *sn_op_names(void) {
-  return names;
-}
-
 sn_op sn_op_by_name(const char *name) {
   int op = 0;
-  while (op < SN_OP_COUNT && strcasecmp(name, names[op]) != 0) op++;
+  while (op < SN_OP_COUNT && strcasecmp(name, sn_op_table[op]->name) != 0) op++;
   return (sn_op)op;
 }
 
@@ -90,23 +80,6 @@ sn_status sn__fail_too_large(const char *what, sn_err *err) {
   return sn_fail(err, SN_BAD_INPUT, "%s beyond what can be counted; make the layer smaller", what);
 }
 
-const char *sn__places_text(sn_shape shape, uint32_t planes, char *text, size_t room) {
-  if (planes > 1)
-    snprintf(text, room, "%" PRIu32 "x%" PRIu32 "x%" PRIu32, planes, shape.h / planes, shape.w);
-  else
-    snprintf(text, room, "%" PRIu32 "x%" PRIu32, shape.h, shape.w);
-  return text;
-}
-
-sn_status sn__fail_unequal(const char *what, const sn_attr *a, const sn_shape *inputs, uint32_t i, sn_err *err) {
-  char first[SN__PLACES_TEXT], odd[SN__PLACES_TEXT];
-  uint32_t planes = inputs[i].h == 1 ? 0 : a->planes; /* a MUL's second input may be an image */
-  return sn_fail(err, SN_BAD_INPUT,
-                 "%s: input 1 is %" PRIu32 "x%s, input %" PRIu32 " is %" PRIu32 "x%s (channels x %sheight x width)",
-                 what, inputs[0].c, sn__places_text(inputs[0], a->planes, first, sizeof first), i + 1, inputs[i].c,
-                 sn__places_text(inputs[i], planes, odd, sizeof odd), a->planes > 1 ? "depth x " : "");
-}
-
 sn_status sn__set_weights(sn_layer *layer, const uint64_t *weights, size_t count, uint64_t positions, sn_err *err) {
   const uint64_t most = SN_MAX_NET_BYTES / sizeof(float);
   if (!sn__product_within(weights, count, most, &layer->parameters))
@@ -115,6 +88,12 @@ sn_status sn__set_weights(sn_layer *layer, const uint64_t *weights, size_t count
   if (!sn__product_within(work, 2, SN_MAX_NET_MACS, &layer->macs))
     return sn__fail_too_large("it has multiply-adds", err);
   if (layer->attr->bias) layer->parameters += layer->out.c;
+  return SN_OK;
+}
+
+sn_status sn__measure_channels(sn_layer *layer, sn_shape input, sn_err *err) {
+  (void)input, (void)err;
+  layer->parameters = layer->out.c;
   return SN_OK;
 }
 
@@ -133,17 +112,7 @@ sn_traffic sn__traffic_of_norm(const sn_layer *layer, double x, double y, double
   return (sn_traffic){.bytes = {x + y, 5 * x}, .launches = {1, 2}};
 }
 
-sn_traffic sn__traffic_of_weights(const sn_layer *layer, double x, double y, double weight) {
-  double weights = weight * (double)layer->parameters, flops = 2 * (double)layer->macs;
-  return (sn_traffic){
-      .bytes = {x + y + weights, 2 * (x + y + weights)}, .flops = {flops, 2 * flops}, .launches = {2, 3}};
-}
-
 /* ---- planes ---- */
-
-static uint32_t planes_at_least_one(uint32_t planes) {
-  return planes > 1 ? planes : 1;
-}
 
 /* What an operator that takes volumes does along one axis only. */
 static bool sees_rows_of_volume(sn_op op, const sn_attr *a) {
@@ -156,19 +125,19 @@ static bool is_pixel(sn_shape shape) {
 
 sn_status sn_op_take_planes(sn_op op, sn_attr *attr, const sn_shape *inputs, const uint32_t *planes, uint32_t n_inputs,
                             sn_err *err) {
-  const bool volumes = sn_op_table[op]->volumes;
+  const sn_op_def *def = sn_op_table[op];
   attr->planes = n_inputs > 0 ? planes[0] : 0;
   for (uint32_t i = 0; i < n_inputs; i++) {
-    if (planes[i] > 1 && (!volumes || sees_rows_of_volume(op, attr)))
+    if (planes[i] > 1 && (!def->volumes || sees_rows_of_volume(op, attr)))
       return sn_fail(err, SN_BAD_INPUT,
                      "%s%s takes images, but its input is a volume of %" PRIu32
                      " planes; a RESHAPE before it makes an image of one",
-                     names[op], volumes ? " along the height" : "", planes[i]);
-    bool same = planes_at_least_one(planes[i]) == planes_at_least_one(planes[0]);
+                     def->name, def->volumes ? " along the height" : "", planes[i]);
+    bool same = sn_or_one(planes[i]) == sn_or_one(planes[0]);
     if (!same && !(op == SN_MUL && planes[i] <= 1 && is_pixel(inputs[i])))
       return sn_fail(err, SN_BAD_INPUT,
                      "%s takes volumes of one depth: input 1 has %" PRIu32 " planes, input %" PRIu32 " has %" PRIu32,
-                     names[op], planes_at_least_one(planes[0]), i + 1, planes_at_least_one(planes[i]));
+                     def->name, sn_or_one(planes[0]), i + 1, sn_or_one(planes[i]));
   }
   return SN_OK;
 }

@@ -1,5 +1,5 @@
 /* Operators: one definition each, everything the rest of the program needs to know of it but two things: what a dialect
- * keeps of it (one row of sim/graph/dialect.c) and its kernels (exec/). A new operator is a name in models/net/net.h, a
+ * keeps of it (a row of each table of sim/graph/dialect.c) and its kernels (exec/). A new operator is a name in models/net/net.h, a
  * definition in one of the families below, and these two.
  *
  *   models/op/flow.c        DATA, FORK, JOIN, CONCAT, MUL, SOFTMAX: where values begin, part, meet and end
@@ -136,10 +136,13 @@ static inline const sn_op_def *sn_op_of(const sn_layer *layer) {
   return sn_op_table[layer->op];
 }
 
-/* Names of all operators, for "did you mean". */
-const char *const *sn_op_names(void);
 /* SN_OP_COUNT where the name is unknown (case ignored). */
 sn_op sn_op_by_name(const char *name);
+
+/* Of planes, strides and the like 0 is 1. */
+static inline uint32_t sn_or_one(uint32_t size) {
+  return size > 0 ? size : 1;
+}
 
 /* Names of an ACT's modes in network files, by sn_act_mode; of a SOFTMAX's losses, by sn_loss; of the axes of an image,
  * by sn_side. NULL at the end. */

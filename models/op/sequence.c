@@ -142,12 +142,6 @@ static sn_status table_measure(sn_layer *layer, sn_shape input, sn_err *err) {
   return SN_OK;
 }
 
-static sn_status token_measure(sn_layer *layer, sn_shape input, sn_err *err) {
-  (void)input, (void)err;
-  layer->parameters = layer->out.c;
-  return SN_OK;
-}
-
 static void table_sides(const sn_layer *layer, uint64_t elements, uint64_t sides[2]) {
   sides[0] = elements / layer->out.c;
   sides[1] = layer->out.c;
@@ -217,7 +211,7 @@ const sn_op_def sn__op_TOKEN = {.name = "TOKEN",
                                 .autocast = SN_AUTOCAST_WIDE,
                                 .keys = {SN_WEIGHTS_OF},
                                 .shape = token_shape,
-                                .measure = token_measure,
+                                .measure = sn__measure_channels,
                                 .sides = table_sides,
                                 .traffic = sn__traffic_once};
 

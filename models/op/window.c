@@ -16,12 +16,9 @@ typedef struct axis {
   uint32_t in, kernel, stride, pad, output_pad, dilation;
 } axis;
 
-static uint32_t or_one(uint32_t value) {
-  return value > 0 ? value : 1;
-}
-
 static axis planes_of(const sn_attr *a) {
-  return (axis){or_one(a->planes), or_one(a->kernel_d), or_one(a->stride_d), a->pad_d, a->output_pad_d, a->dilation_d};
+  return (axis){sn_or_one(a->planes), sn_or_one(a->kernel_d), sn_or_one(a->stride_d), a->pad_d,
+                a->output_pad_d,      a->dilation_d};
 }
 
 static void axes_of(const sn_attr *a, sn_shape in, axis axes[AXES]) {
@@ -150,14 +147,14 @@ static sn_status deconv_shape(const sn_attr *a, const sn_shape *inputs, uint32_t
 
 static sn_status conv_measure(sn_layer *layer, sn_shape in, sn_err *err) {
   const sn_attr *a = layer->attr;
-  const uint64_t weights[] = {a->channels, in.c / a->groups, or_one(a->kernel_d), a->kernel_h, a->kernel_w};
+  const uint64_t weights[] = {a->channels, in.c / a->groups, sn_or_one(a->kernel_d), a->kernel_h, a->kernel_w};
   return sn__set_weights(layer, weights, 5, (uint64_t)layer->out.n * layer->out.h * layer->out.w, err);
 }
 
 /* Each input is multiplied by the whole window, also by what of it falls into the padding. */
 static sn_status deconv_measure(sn_layer *layer, sn_shape in, sn_err *err) {
   const sn_attr *a = layer->attr;
-  const uint64_t weights[] = {in.c, a->channels / a->groups, or_one(a->kernel_d), a->kernel_h, a->kernel_w};
+  const uint64_t weights[] = {in.c, a->channels / a->groups, sn_or_one(a->kernel_d), a->kernel_h, a->kernel_w};
   return sn__set_weights(layer, weights, 5, (uint64_t)in.n * in.h * in.w, err);
 }
 
@@ -191,8 +188,8 @@ static void conv_sides(const sn_layer *layer, uint64_t elements, uint64_t sides[
 static int describe_window(const sn_attr *a, char *text, size_t room) {
   int used = 0;
   if (a->planes > 1)
-    used = snprintf(text, room, " %u planes: %u s%u p%u d%u,", a->planes, or_one(a->kernel_d), or_one(a->stride_d),
-                    a->pad_d, or_one(a->dilation_d));
+    used = snprintf(text, room, " %u planes: %u s%u p%u d%u,", a->planes, sn_or_one(a->kernel_d),
+                    sn_or_one(a->stride_d), a->pad_d, sn_or_one(a->dilation_d));
   used += snprintf(text + used, room - (size_t)used, " %ux%u s%ux%u p%ux%u", a->kernel_h, a->kernel_w, a->stride_h,
                    a->stride_w, a->pad_h, a->pad_w);
   if (a->dilation_h > 1 || a->dilation_w > 1)
@@ -283,7 +280,7 @@ static sn_status adaptive_shape(const sn_attr *a, sn_shape *out, sn_err *err) {
   if (sn__check_range("adaptive", a->adaptive_h, 1, err) || sn__check_range("adaptive", out->w, 1, err) ||
       sn__check_range("adaptive", a->adaptive_d, 0, err))
     return err->code;
-  return stack(or_one(pool_planes(a)), a->adaptive_h, &out->h, err);
+  return stack(sn_or_one(pool_planes(a)), a->adaptive_h, &out->h, err);
 }
 
 /* A window ahead of the image must not lie in padding only, nor step over all there is. */

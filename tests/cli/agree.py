@@ -12,6 +12,10 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+
+from cases import case_count  # noqa: E402
+
 BINARY = os.path.realpath(os.environ.get("SNSIM_BINARY", "build/snsim"))
 NETS = ["lenet", "alexnet", "vgg16", "resnet:n1=1,n2=1,n3=2,n4=1", "zfnet", "squeezenet"]
 STRATEGIES = ["baseline", "liveness", "liveness+offload", "liveness+cache", "liveness+recompute=speed",
@@ -108,7 +112,7 @@ def check_sweep(words, least):
 
 
 def main():
-    first, count = int(os.environ.get("SN_SEED", "1")), int(os.environ.get("SN_AGREE", max(1, 200 * int(os.environ.get("SN_PROP_PERCENT", "10")) // 100)))
+    first, count = int(os.environ.get("SN_SEED", "1")), int(os.environ.get("SN_AGREE", case_count(200)))
     print(f"SN_SEED={first}")
     with tempfile.TemporaryDirectory() as home:
         os.environ.update(HOME=home, LC_ALL="C.UTF-8", NO_COLOR="1")

@@ -14,6 +14,10 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+
+from cases import case_count  # noqa: E402
+
 BINARY = os.path.realpath(os.environ.get("SNSIM_BINARY", "build/snsim"))
 MODULES = pathlib.Path(__file__).resolve().parent.parent / "data" / "modules"
 NETS = ["resnet18", "resnet50", "vgg16", "densenet121", "alexnet", "tv_mobilenet_v2", "tv_squeezenet1_1", "inception_v3",
@@ -167,7 +171,7 @@ def check(dice):
 
 
 def main():
-    first, count = int(os.environ.get("SN_SEED", "1")), int(os.environ.get("SN_ANSWERS", max(1, 12 * int(os.environ.get("SN_PROP_PERCENT", "10")) // 100)))
+    first, count = int(os.environ.get("SN_SEED", "1")), int(os.environ.get("SN_ANSWERS", case_count(12)))
     print(f"SN_SEED={first}")
     wrong, verdicts = 0, {}
     with tempfile.TemporaryDirectory() as home:

@@ -111,6 +111,8 @@ static void times_end_before_sums_overflow(void **unused) {
       if (column->kind == SN__NS) assert_refused(store, sn__every_table[t]->name, column->name, "4503599627370497");
       if (column->kind == SN__SHARE) assert_refused(store, sn__every_table[t]->name, column->name, "1.5");
     }
+  assert_refused(store, "results", "dialect", "''"); /* of the dialects there are, one */
+  assert_refused(store, "results", "dialect", "'caffe'");
   assert_refused(store, "steps", "begin_ns", "end_ns + 1");
   assert_refused(store, "timings", "workspace_bytes", "9223372036854775807");
   assert_refused(store, "calibrations", "flops", "0.0");

@@ -14,6 +14,10 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+
+from cases import case_count  # noqa: E402
+
 BINARY = os.path.realpath(os.environ.get("SNSIM_BINARY", "build/snsim"))
 HERE = os.path.dirname(os.path.realpath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -149,7 +153,7 @@ def main():
         assert "simulate" in known.commands and len(known.commands) > 20, known.commands
         with open(os.path.join(HERE, "mistakes.txt"), encoding="utf-8") as file:
             lines = [line.strip() for line in file if line.strip() and not line.startswith("#") and only in line]
-        stride = 1 if only else 100 // min(100, max(1, int(os.environ.get("SN_PROP_PERCENT", "10"))))
+        stride = 1 if only else max(1, len(lines) // case_count(len(lines)))
         for line in lines[::stride]:
             wrong += check(line, known, folder)
             tried += 1

@@ -32,9 +32,12 @@ static inline uint32_t case_count(uint32_t own) {
   return cases < 1 ? 1 : cases < UINT32_MAX ? (uint32_t)cases : UINT32_MAX;
 }
 
-/* Of a list of cases, which cost about the same, one in so many. */
+/* Of cases that are all tried but where a run is to end soon, below 25 %: how many then; and of a list one in how many. */
+static inline uint32_t case_all(uint32_t own) {
+  return case_percent() >= 25 ? own : case_count(own);
+}
 static inline uint32_t case_stride(void) {
-  return case_percent() >= 100 ? 1 : case_percent() < 1 ? 100 : (uint32_t)(100 / case_percent());
+  return case_percent() >= 25 ? 1 : case_percent() < 1 ? 100 : (uint32_t)(100 / case_percent());
 }
 
 #endif

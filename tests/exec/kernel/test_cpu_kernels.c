@@ -323,14 +323,14 @@ static sn_net *small_random_net(uint64_t *dice, bool today) {
 /* Shapes that nobody thought of. */
 static void random_nets_match(void **state) {
   (void)state;
-  uint64_t dice = first_seed(1000), nets = case_count(SANITIZED ? 10 : 60);
+  uint64_t dice = first_seed(1000), nets = case_all(SANITIZED ? 10 : 60);
   for (uint64_t i = 0; i < nets; i++)
     check_net(small_random_net(&dice, false), 1 + (uint32_t)i % 2, i, UINT64_MAX, false);
 }
 
 static void random_nets_of_today_match(void **state) {
   (void)state;
-  uint64_t dice = first_seed(3000), nets = case_count(SANITIZED ? 10 : 60);
+  uint64_t dice = first_seed(3000), nets = case_all(SANITIZED ? 10 : 60);
   for (uint64_t i = 0; i < nets; i++)
     check_net(small_random_net(&dice, true), 1 + (uint32_t)i % 2, i, UINT64_MAX, false);
 }
@@ -402,7 +402,7 @@ static void bits_repeat(void **state) {
 static void bits_of_random_nets_repeat(void **state) {
   (void)state;
   uint64_t dice = first_seed(2000);
-  for (uint64_t i = 0; i < case_count(10); i++) {
+  for (uint64_t i = 0; i < case_all(10); i++) {
     sn_net *net = small_random_net(&dice, true);
     for (unsigned threads = 1; threads <= 2; threads++) check_bits(net, threads);
     sn_net_free(net);

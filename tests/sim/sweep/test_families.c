@@ -74,7 +74,7 @@ static void what_is_kept_changes_no_point(void **unused) {
   finish(grid);
   uint32_t count = grid->n[SN_AXIS_STRATEGIES];
   sn_point_kept kept = {0};
-  for (uint32_t i = 0, n = case_count(2 * grid->n_groups); i < n; i++) { /* by turns, then to and fro */
+  for (uint32_t i = 0, n = case_all(2 * grid->n_groups); i < n; i++) { /* by turns, then to and fro */
     sn_point near[SN_GRID_STRATEGIES], alone[SN_GRID_STRATEGIES];
     uint32_t group = sn_grid_group_at(grid, i < grid->n_groups ? i : i * 37 % grid->n_groups);
     sn_point_compute(grid, group, &kept, near);
