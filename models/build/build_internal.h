@@ -44,4 +44,7 @@ void sn__builder_change(sn_builder *b, uint32_t layer, const sn_attr *attr);
 /* Gives a builder up; sn_builder_finish() does so itself. NULL is fine. */
 void sn__builder_free(sn_builder *b);
 
+/* Of a network with a recording, which is not built: sn_net_rebatch() for it. */
+sn_net *sn__record_rebatch(const sn_net *net, uint32_t batch, sn_err *err);
+
 #endif

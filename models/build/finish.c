@@ -485,6 +485,7 @@ static sn_status copy_layers(finisher *f, const sn_net *net) {
 }
 
 sn_net *sn_net_rebatch(const sn_net *net, uint32_t batch, sn_err *err) {
+  if (net->recorded) return sn__record_rebatch(net, batch, err);
   sn_builder b = {.name = net->name,
                   .tokens = net->values[0].dtype == SN_I64,
                   .data = net->layers[0].out,

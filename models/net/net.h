@@ -62,7 +62,8 @@
   OP(SLICE)         /* some channels, rows or columns, one behind the other */                                         \
   OP(PAD)           /* rows and columns of zeros around */                                                             \
   OP(RESIZE)        /* to another number of rows and columns */                                                        \
-  OP(EXPERTS)       /* an FC of each position by weights that the data choose: `chosen` of `experts` sets of them */
+  OP(EXPERTS)       /* an FC of each position by weights that the data choose: `chosen` of `experts` sets of them */     \
+  OP(RECORDED)      /* an operation of a recording (models/record/record.h), of which nothing else is known */
 
 typedef enum sn_op {
 #define SN_OP_NAME(name) SN_##name,
@@ -241,6 +242,7 @@ typedef struct sn_net {
   bool adapted;               /* it has adapters: not all that has parameters is SN_TUNED */
   uint64_t label_bytes;       /* one 4-byte label an image, or a position; of a SOFTMAX of SN_LOSS_MSE a target */
   uint64_t wide_label_bytes;  /* the same where labels have 8 bytes, as PyTorch's */
+  const struct sn_recorded *recorded; /* models/record/record_net.h; NULL: it is described by its layers */
   struct sn_arena *arena;
 } sn_net;
 

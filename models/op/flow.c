@@ -28,6 +28,11 @@ static sn_status fail_unequal(const char *what, const sn_attr *a, const sn_shape
 
 const sn_op_def sn__op_DATA = {.name = "DATA", .inner = true, .checkpoint = true, .volumes = true};
 
+const sn_op_def sn__op_RECORDED = {.name = "RECORDED",
+                                   .inner = true,
+                                   .checkpoint = true,
+                                   .simulated_only = "is an operation of a recording, which PyTorch executes"};
+
 /* ---- FORK: a copy per branch; backward adds each branch but the first to the first ---- */
 
 static sn_traffic fork_traffic(const sn_layer *layer, double x, double y, double weight) {

@@ -2,7 +2,7 @@
  * keeps of it (a row of each table of sim/graph/dialect.c) and its kernels (exec/). A new operator is a name in models/net/net.h, a
  * definition in one of the families below, and these two.
  *
- *   models/op/flow.c        DATA, FORK, JOIN, CONCAT, MUL, SOFTMAX: where values begin, part, meet and end
+ *   models/op/flow.c        DATA, RECORDED, FORK, JOIN, CONCAT, MUL, SOFTMAX: where values begin, part, meet and end
  *   models/op/pointwise.c   ACT, DROPOUT
  *   models/op/window.c      CONV, DECONV, POOL
  *   models/op/product.c     FC, EXPERTS, MATMUL

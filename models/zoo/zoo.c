@@ -272,9 +272,15 @@ bool sn_net_is_onnx(const char *spec) {
   return ends_in(spec, (size_t)(sn_net_file_end(spec) - spec), ".onnx");
 }
 
+bool sn_net_is_recording(const char *spec) {
+  size_t length = (size_t)(sn_net_file_end(spec) - spec);
+  return ends_in(spec, length, ".rec") || ends_in(spec, length, ".rec.gz");
+}
+
 bool sn_net_is_file(const char *spec) {
   size_t length = (size_t)(sn_net_file_end(spec) - spec);
-  return memchr(spec, '/', length) || ends_in(spec, length, ".json") || ends_in(spec, length, ".onnx");
+  bool known = ends_in(spec, length, ".json") || ends_in(spec, length, ".onnx") || sn_net_is_recording(spec);
+  return known || memchr(spec, '/', length);
 }
 
 static sn_status print_spec(char *text, sn_err *err, const char *format, ...) __attribute__((format(printf, 3, 4)));
@@ -330,9 +336,17 @@ static sn_net *load_onnx(const char *spec, uint32_t batch, uint32_t image, sn_er
   return net;
 }
 
+static sn_net *load_recording(const char *path, uint32_t depth, uint32_t batch, uint32_t image, sn_err *err) {
+  if (!depth && !image) return sn__net_from_recording(path, batch, err);
+  sn_fail(err, SN_BAD_USAGE, "\"%.80s\": a recording has the %s it was recorded with; record it with another", path,
+          depth ? "depth" : "size of images and sequences");
+  return NULL;
+}
+
 /* A file may be right at its own image size and not at another, which is then the caller's fault. */
 static sn_net *load_file(const char *path, uint32_t depth, uint32_t batch, uint32_t image, sn_err *err) {
   if (sn_net_is_onnx(path)) return load_onnx(path, batch, image, err);
+  if (sn_net_is_recording(path)) return load_recording(path, depth, batch, image, err);
   sn_net *net = sn__net_from_file(path, depth, batch, image, err);
   if (net || !image || err->code != SN_BAD_INPUT) return net;
   sn_err reason = SN_ERR_INIT; /* of the file itself: what was said of it with the other images stands */
@@ -430,7 +444,10 @@ static sn_net *load_adapted(const char *spec, uint32_t depth, uint32_t batch, ui
   sn_lora lora;
   char *plain = sn_net_plain(spec);
   if (!plain) sn_fail_memory(err);
-  if (!plain || sn_lora_parse(sn_net_lora(spec), &lora, err) != SN_OK) {
+  if (plain && sn_net_is_recording(plain))
+    sn_fail(err, SN_BAD_USAGE, "\"%.80s\": a recording has the adapters it was recorded with; record it with others",
+            plain);
+  if (!plain || err->code != SN_OK || sn_lora_parse(sn_net_lora(spec), &lora, err) != SN_OK) {
     free(plain);
     return NULL;
   }

@@ -67,6 +67,8 @@ char *sn_net_adapt_like(const char *spec, const char *like);
 /* Whether sn_net_load() takes `spec` for the path of a file, and of an ONNX file. */
 bool sn_net_is_file(const char *spec);
 bool sn_net_is_onnx(const char *spec);
+/* Of a recording (docs/record.md): it ends in ".rec" or ".rec.gz". */
+bool sn_net_is_recording(const char *spec);
 /* Where the path of a file ends in `spec`: behind an ONNX file's may stand its loss, ":loss=mse". */
 const char *sn_net_file_end(const char *spec);
 

@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "base/checked.h"
 #include "base/text.h"
+#include "models/record/record_net.h"
 #include "models/zoo/zoo.h"
 #include "sim/device/device.h"
 #include "sim/graph/dialect.h"
@@ -124,7 +125,10 @@ sn_status sn_knob_open(const sn_knob_spec *spec, sn_knob *knob, sn_err *err) {
                     .turn = spec->kind == SN_KNOB_BATCH && !sn_net_is_onnx(spec->net) ? sn_net_rebatch : NULL,
                     .user = spec};
   if (spec->kind == SN_KNOB_IMAGE || spec->kind == SN_KNOB_SEQUENCE) return open_size(spec, knob, err);
-  sn_net *least = knob->make(spec, knob->low, err);
+  bool recorded = spec->kind == SN_KNOB_BATCH && sn_net_is_recording(spec->net);
+  sn_net *least = knob->make(spec, recorded ? 0 : knob->low, err);
+  uint32_t only = least && recorded ? sn_recorded_batch(least) : 0;
+  if (only > 0) knob->low = knob->high = only;
   sn_net_free(least);
   return least ? SN_OK : err->code;
 }

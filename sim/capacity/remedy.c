@@ -198,6 +198,7 @@ sn_status sn_remedy_batch(const sn_asked *a, sn_strategy strategy, uint32_t *bat
   *batch = 0;
   if (a->net->batch == 1 || too_large(a->net)) return SN_OK;
   if (sn_knob_open(&spec, &knob, err) != SN_OK) return err->code;
+  if (knob.low >= a->net->batch) return SN_OK;
   knob.high = a->net->batch - 1;
   sn_fit *fit = sn_fit_largest(&knob, a->device, &strategy, 1, a->options, err);
   if (fit) *batch = fit->answers[0].search.value;

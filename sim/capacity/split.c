@@ -102,7 +102,8 @@ static sn_splits *find(const sn_asked *asked, sn_arena *arena, sn_err *err) {
     sn_fail_memory(err);
     return NULL;
   }
-  bool none = asked->options->iteration.inference || asked->net->batch == 1 || asked->net->n_layers > SN_SPLITS_LAYERS;
+  bool none = asked->options->iteration.inference || asked->net->batch == 1 ||
+              asked->net->n_layers > SN_SPLITS_LAYERS || asked->net->recorded;
   if (!none) choose_candidates(&s);
   if (try_all(&s) != SN_OK) return NULL;
   keep_unbeaten(&s);

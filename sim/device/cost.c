@@ -34,6 +34,7 @@ typedef struct layer_cost {
 struct sn_costs {
   layer_cost **layers; /* layers that are alike have the same, unless: */
   bool separate;
+  const sn_device *device; /* outlives them */
   sn_optimizer optimizer;
   sn_precision precision;
   bool measured;                 /* something is */
@@ -250,6 +251,7 @@ sn_costs *sn_costs_new_in(const sn_net *net, const sn_device *device, sn_precisi
   if (costs) {
     costs->arena = arena;
     costs->precision = precision;
+    costs->device = device;
     costs->layers = sn_arena_alloc(arena, net->n_layers, sizeof(layer_cost *));
   }
   bool good = costs && costs->layers;
@@ -464,6 +466,18 @@ static int64_t add_up(const layer_cost *cost, sn_pass pass, const uint8_t algo[2
 
 int64_t sn_costs_step(const sn_costs *costs, uint32_t layer, sn_pass pass, const uint8_t algo[2]) {
   return add_up(costs->layers[layer], pass, algo, false);
+}
+
+/* fp32 as PyTorch computes it unless told otherwise: convolutions by TF32 where the device has it, products not. */
+static int64_t work_ns(const sn_device *d, const sn_step_work *work) {
+  sn_precision precision = work->narrow ? SN_BF16 : work->convolves ? SN_TF32_CONV : SN_FP32;
+  sn_arithmetic how = sn_device_arithmetic(d, precision, work->flops > 0, work->narrow ? 2 : 4);
+  return roofline(d, how.flops, work->flops, work->bytes, 1);
+}
+
+int64_t sn_costs_of(const sn_costs *costs, const sn_route *route, const sn_step *step, const uint8_t algo[2]) {
+  if (route->work) return work_ns(costs->device, &route->work[step - route->steps]);
+  return sn_costs_step(costs, step->layer, step->pass, algo);
 }
 
 int64_t sn_costs_step_known(const sn_costs *costs, uint32_t layer, sn_pass pass, const uint8_t algo[2]) {

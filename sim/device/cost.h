@@ -91,7 +91,9 @@ sn_work sn_costs_work(const sn_net *net, uint32_t layer, sn_pass pass, sn_optimi
 /* Time of a layer's step in ns. `algo` as in sn_instr: {forward, -} or {backward data, backward filter}; looked at for
  * CONV and DECONV only. */
 int64_t sn_costs_step(const sn_costs *costs, uint32_t layer, sn_pass pass, const uint8_t algo[2]);
-/* The part of it that was measured. */
+/* Time of a step of a route: what its layer's pass takes; of a recording what its own bytes and operations do. */
+int64_t sn_costs_of(const sn_costs *costs, const sn_route *route, const sn_step *step, const uint8_t algo[2]);
+/* The part of a layer's step that was measured. */
 int64_t sn_costs_step_known(const sn_costs *costs, uint32_t layer, sn_pass pass, const uint8_t algo[2]);
 
 /* Time of a kernel where a step is one; those of a layer's pass together take what the pass does. A convolution

@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "models/op/op.h"
+#include "models/record/record_net.h"
 #include "sim/device/device_internal.h"
 #include "sim/device/embedded.h"
 #include "sim/device/same_costs.h"
@@ -369,6 +370,8 @@ void sn_device_load_eagerly(sn_device *d) {
 }
 
 static bool has_convolution(const sn_net *net) {
+  for (uint32_t k = 0; net->recorded && k < net->recorded->record->n_kernels; k++)
+    if (net->recorded->record->kernels[k].flags & SN_RECORD_CONVOLUTION) return true;
   for (uint32_t i = 0; i < net->n_layers; i++)
     if (net->layers[i].op == SN_CONV || net->layers[i].op == SN_DECONV) return true;
   return false;

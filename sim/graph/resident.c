@@ -1,6 +1,7 @@
 /* Resident tensors; see the header. */
 #include "sim/graph/resident.h"
 
+#include "models/record/lives.h"
 #include "sim/graph/freeze.h"
 #include "sim/graph/optimizer.h"
 #include "sim/graph/precision.h"
@@ -59,7 +60,30 @@ void sn_resident_walk_states(sn_resident_walk *w, uint32_t layer, uint32_t port)
   for (uint32_t k = 0; k < count; k++) show(w, SN_RESIDENT_STATE, layer, port, pieces[k]);
 }
 
+/* What a recording has before its iteration and behind it. */
+static void show_recorded(const sn_resident_walk *w) {
+  static const sn_resident_role roles[SN_RECORD_ROLES] = {[SN_RECORD_PARAMETER] = SN_RESIDENT_PARAMETER,
+                                                          [SN_RECORD_BUFFER] = SN_RESIDENT_BUFFER,
+                                                          [SN_RECORD_GIVEN] = SN_RESIDENT_INPUT,
+                                                          [SN_RECORD_STATE] = SN_RESIDENT_STATE,
+                                                          [SN_RECORD_VALUE] = SN_RESIDENT_BUFFER};
+  const struct sn_recorded *recorded = w->net->recorded;
+  const sn_record_life *lives = recorded->lives[!w->dialect->sums_apart];
+  for (uint32_t s = 0; s < recorded->record->n_storages; s++) {
+    const sn_record_storage *storage = &recorded->record->storages[s];
+    uint64_t bytes = sn_record_bytes(storage, w->net->batch);
+    if (lives[s].stay != SN_RECORD_RESIDENT || bytes == 0) continue;
+    sn_resident_role role = roles[storage->role];
+    if (storage->role == SN_RECORD_VALUE && lives[s].phase == SN_RECORD_BACKWARD) role = SN_RESIDENT_GRADIENT;
+    w->visit(w->self, (sn_resident_tensor){.role = role, .layer = SN_NONE, .bytes = bytes, .step = lives[s].first_use});
+  }
+}
+
 void sn_resident_walk_all(sn_resident_walk *w) {
+  if (w->net->recorded) {
+    show_recorded(w);
+    return;
+  }
   bool beside = w->dialect->fork_copies && !w->iteration.inference;
   for (uint32_t i = 0; i < w->net->n_layers; i++) {
     if (w->net->layers[i].parameters > 0) show_parameters(w, i);

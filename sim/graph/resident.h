@@ -33,6 +33,7 @@ typedef struct sn_resident_tensor {
   uint32_t layer; /* SN_NONE: the batch; tables that states of 8 bits are read by, which come ahead of the first */
   uint32_t port;  /* of what is a parameter's: 0 weights or gamma, 1 bias or beta */
   uint64_t bytes;
+  uint32_t step; /* SN_RESIDENT_STATE of a recording: the first step that uses it; else 0 */
 } sn_resident_tensor;
 
 typedef void sn_resident_visit(void *self, sn_resident_tensor tensor);

@@ -582,6 +582,7 @@ static sn_route *fill(sn_arena *arena, const sn_net *net, const wish *w, sn_err 
 
 static sn_route *make_route(const sn_net *net, const wish *w, sn_err *err) {
   if (sn__route_check(net, w->dialect, w->order, w->iteration, err) != SN_OK) return NULL;
+  if (net->recorded) return sn__route_of_recording(net, w->dialect, err);
   sn_arena *arena = sn_arena_new();
   sn_route *route = arena ? fill(arena, net, w, err) : NULL;
   if (!arena) sn_fail_memory(err);

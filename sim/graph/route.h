@@ -72,7 +72,8 @@ static inline bool sn_tensor_is_weight_cast(const sn_tensor *tensor) {
 
 typedef struct sn_access {
   uint32_t tensor;
-  sn_access_mode mode;
+  sn_access_mode mode : 8;
+  bool held : 1; /* a READ that no computation needs: the program that was recorded has the tensor until this step */
 } sn_access;
 
 /* Accesses of one step, as numbers from 0: what `to` makes may take the bytes of what `from` reads, which are as many.
@@ -110,6 +111,13 @@ typedef struct sn_sum {
   sn_summand earlier, later, to;
 } sn_sum;
 
+/* What a step of a recording costs; steps of described networks cost what their layer's pass does (sim/device/cost.h). */
+typedef struct sn_step_work {
+  double flops, bytes; /* multiplications and additions; read and written */
+  bool convolves;
+  bool narrow; /* in two bytes */
+} sn_step_work;
+
 struct sn_route {
   const char *name; /* of the network or recording */
   uint32_t batch;   /* images of an iteration */
@@ -129,6 +137,9 @@ struct sn_route {
   const sn_permit *permits;
   const sn_tensor *tensors;
   const sn_sum *sums;
+  const sn_step_work *work;  /* per step, of a recording; NULL: the layers' */
+  const uint32_t *regions;   /* per layer, of a recording: the block that it is in, SN_NONE: none; NULL: blocks are found
+                              * by how values meet (sim/schedule/units.h) */
   const uint32_t *output;          /* per value of the net: the tensor that holds it; SN_NONE for DATA's */
   const uint32_t *gradient;        /* per value: the tensor that holds the gradient with respect to it; SN_NONE: none */
   const sn_part *part;             /* per value: where in that tensor */

@@ -25,6 +25,10 @@ char *sn_tensor_name(const sn_route *route, uint32_t tensor, char *text, size_t 
   bool carried = route->tensors[tensor].role == SN_CARRIED;
   const sn_tensor *t = &route->tensors[carried ? route->tensors[tensor].port : tensor];
   const sn_layer *layer = &route->layers[t->layer];
+  if (route->regions) {
+    snprintf(text, room, t->port ? "%s.%s%u" : "%s.%s", layer->name, suffixes[t->role], t->port);
+    return text;
+  }
   uint32_t saved = sn_saving_count(sn_dialect_rule(route->dialect, route->net, layer)->saves);
   uint32_t scratch = sn_dialect_rule(route->dialect, route->net, layer)->scratch;
   const uint32_t siblings[SN_ROLES] = {layer->n_outputs, layer->n_inputs, saved, 1, scratch, 1};

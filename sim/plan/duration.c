@@ -13,7 +13,7 @@ static int64_t instr_ns(const sn_plan *plan, const sn_instr *instr, const sn_cos
   if (instr->kind == SN_COPY_OUT || instr->kind == SN_COPY_IN) return sn_link_ns(link, instr->bytes);
   if (instr->kind != SN_COMPUTE) return 0;
   const sn_step *step = &plan->route->steps[instr->id];
-  return sn_costs_step(costs, step->layer, step->pass, instr->algo);
+  return sn_costs_of(costs, plan->route, step, instr->algo);
 }
 
 sn_status sn_plan_duration(const sn_plan *plan, const sn_costs *costs, sn_link link, int64_t *ns, sn_err *err) {

@@ -58,12 +58,12 @@ static int64_t compute_ns(const sn_device_model *m, const sn_instr *i, int64_t *
   const sn_step *step = &route->steps[i->id];
   bool half = m->device->cores.count > 0 && step->kernel == SN_FILTER_GRADIENT;
   bool part = step->kernel == SN_CAST || step->kernel == SN_DATA_GRADIENT;
-  if (route->dialect->by_kernel || half || part) {
+  if (!route->work && (route->dialect->by_kernel || half || part)) {
     *known = sn_costs_kernel(m->costs, step, i->algo, true);
     return sn_costs_kernel(m->costs, step, i->algo, false);
   }
   *known = sn_costs_step_known(m->costs, step->layer, step->pass, i->algo);
-  return sn_costs_step(m->costs, step->layer, step->pass, i->algo);
+  return sn_costs_of(m->costs, route, step, i->algo);
 }
 
 /* An operation on its team. */

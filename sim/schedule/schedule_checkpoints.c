@@ -199,7 +199,7 @@ static int64_t forward_ns(const sn_route *route, const sn_costs *costs, uint32_t
     const sn_conv_choice *choices = sn_costs_conv(costs, layer, SN_CONV_FORWARD, &count);
     if (count > 0) algo[0] = (uint8_t)choices[0].algo;
   }
-  return sn_costs_step(costs, layer, route->steps[step].pass, algo);
+  return sn_costs_of(costs, route, &route->steps[step], algo);
 }
 
 static void find_times(sn_checkpoints *c, const sn_costs *costs) {

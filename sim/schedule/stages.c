@@ -358,7 +358,7 @@ static int64_t step_ns(const timing *c, uint32_t index) {
     algo[0] = algorithm(c, step->layer, SN_CONV_BACKWARD_DATA);
     algo[1] = algorithm(c, step->layer, SN_CONV_BACKWARD_FILTER);
   }
-  return sn_costs_step(c->costs, step->layer, step->pass, algo);
+  return sn_costs_of(c->costs, c->route, step, algo);
 }
 
 int64_t sn_stages_step_ns(const sn_route *route, const sn_costs *costs, bool workspace, uint32_t step) {

@@ -30,7 +30,7 @@ static int64_t time_of(const schedule *x, const sn_step *step) {
     algo[0] = fastest(costs, step->layer, forward ? SN_CONV_FORWARD : SN_CONV_BACKWARD_DATA);
     algo[1] = fastest(costs, step->layer, SN_CONV_BACKWARD_FILTER);
   }
-  return sn_costs_step(costs, step->layer, step->pass, algo);
+  return sn_costs_of(costs, x->sharing->route, step, algo);
 }
 
 static int64_t later(int64_t a, int64_t b) {

@@ -15,7 +15,7 @@ ALLOWED = {
     "cli": set(lint.LAYERS),
 }
 ROOMS = {  # the lowest room first
-    "models": ("net", "op", "build", "zoo", "json", "onnx"),
+    "models": ("net", "op", "build", "zoo", "json", "onnx", "record"),
     "sim": ("memory", "dtr", "graph", "device", "share", "policy", "schedule", "plan", "make", "corun", "play", "ask", "capacity", "sweep"),
     "exec": ("data", "kernel", "machine", "cpu", "cuda", "session"),
     "cli": ("options", "frame", "sweep", "capacity", "train", "commands", "reproduce"),
@@ -23,6 +23,7 @@ ROOMS = {  # the lowest room first
 THIRD_PARTY = (
     (re.compile(r"sqlite"), {"db"}),
     (re.compile(r"cjson/"), {"base", "models", "sim", "cli"}),
+    (re.compile(r"^zlib"), {"models"}),
     (re.compile(r"cuda|cudnn|cublas|dnnl"), {"exec"}),
     (re.compile(r"^mpi"), {"cli"}),
     (re.compile(r"gnuplot"), {"plots"}),

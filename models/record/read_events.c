@@ -1,0 +1,256 @@
+/* Events of a recording: each line becomes a few bytes, and what it says of lives is checked; see read_internal.h. */
+#include "models/record/read_internal.h"
+
+#include "models/net/net.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* ---- lives ---- */
+
+static uint8_t *life_of(sn__list *lives, uint32_t id) {
+  return (uint8_t *)lives->items + id;
+}
+
+/* Ids of handles and ghosts count up as they come. */
+static sn_status begin_numbered(sn__reader *r, sn__list *lives, const cJSON *item, const char *what, uint32_t *id) {
+  uint64_t number;
+  if (sn__read_count(r, item, what, 0, SN_RECORD_MOST_EVENTS, &number) != SN_OK) return r->err->code;
+  if (number > SN_RECORD_MOST_EVENTS - 1) return sn__read_fail(r, "%s %" PRIu64 " is beyond the limit", what, number);
+  while (lives->count <= number)
+    if (!sn__list_add(r, lives, 1)) return r->err->code;
+  *id = (uint32_t)number;
+  if (*life_of(lives, *id) != SN__UNBORN) return sn__read_fail(r, "%s %" PRIu32 " was there before", what, *id);
+  *life_of(lives, *id) = SN__ALIVE;
+  return SN_OK;
+}
+
+/* An id of something that is alive. */
+static sn_status read_alive(const sn__reader *r, sn__list *lives, const cJSON *item, const char *what, uint32_t *id) {
+  if (sn__read_id(r, item, what, lives->count, id) != SN_OK) return r->err->code;
+  if (*life_of(lives, *id) != SN__ALIVE)
+    return sn__read_fail(r, "%s %" PRIu32 " is %s", what, *id,
+                         *life_of(lives, *id) == SN__DEAD ? "gone already" : "not there yet");
+  return SN_OK;
+}
+
+static sn_status end(sn__reader *r, sn__list *lives, const cJSON *item, const char *what, uint32_t *id) {
+  if (read_alive(r, lives, item, what, id) != SN_OK) return r->err->code;
+  *life_of(lives, *id) = SN__DEAD;
+  return SN_OK;
+}
+
+static sn_status bear(sn__reader *r, const cJSON *item, uint32_t *storage) {
+  if (sn__read_id(r, item, "storage", r->record->n_storages, storage) != SN_OK) return r->err->code;
+  if (*life_of(&r->storage_lives, *storage) != SN__UNBORN)
+    return sn__read_fail(r, "storage %" PRIu32 " is made twice", *storage);
+  *life_of(&r->storage_lives, *storage) = SN__ALIVE;
+  return SN_OK;
+}
+
+static sn_status read_storage(const sn__reader *r, const cJSON *item, uint32_t *storage) {
+  return sn__read_id(r, item, "storage", r->record->n_storages, storage);
+}
+
+static sn_status add_event(sn__reader *r, sn_record_kind kind, uint32_t id, uint32_t other) {
+  if (r->events.count == SN_RECORD_MOST_EVENTS)
+    return sn__read_fail(r, "more than %u events; record fewer iterations, or one block of the model",
+                         SN_RECORD_MOST_EVENTS);
+  sn_record_event *event = sn__list_add(r, &r->events, sizeof *event);
+  if (!event) return r->err->code;
+  *event = (sn_record_event){.kind = (uint8_t)kind, .id = id, .other = other};
+  return SN_OK;
+}
+
+/* ---- operations ---- */
+
+enum { OP_ITEMS = 12 }; /* "o", kernel, phase, node, call, reads, makes, changes, flops, read, written, dtype */
+
+/* Behind those: shapes of some kernels, an object or an array; then, of a sum, 1 or 2 and its first summand. */
+static sn_status read_rest(sn__reader *r, const cJSON *at, sn_record_op *op) {
+  uint64_t sum;
+  if (at && (cJSON_IsArray(at) || cJSON_IsObject(at) || cJSON_IsNull(at))) at = at->next;
+  if (!at) return SN_OK;
+  if (sn__read_count(r, at, "sum", 0, 2, &sum) != SN_OK) return r->err->code;
+  if (sum == 0) return SN_OK;
+  if (read_storage(r, at->next, &op->summand) != SN_OK) return r->err->code;
+  op->adds_in_place = sum == 2;
+  if (op->adds_in_place && op->n_makes != 1)
+    return sn__read_fail(r, "a sum in place makes %" PRIu32 " storages, not one", op->n_makes);
+  return SN_OK;
+}
+
+static sn_status read_refs(sn__reader *r, const cJSON *list, const char *what, bool makes, uint32_t *count) {
+  *count = 0;
+  if (!cJSON_IsArray(list)) return sn__read_fail(r, "%s: a list of storages was expected", what);
+  for (const cJSON *item = list->child; item; item = item->next) {
+    uint32_t storage, *ref;
+    sn_status status = makes ? bear(r, item, &storage) : read_storage(r, item, &storage);
+    if (status != SN_OK) return status;
+    if (!makes && *life_of(&r->storage_lives, storage) == SN__UNBORN)
+      return sn__read_fail(r, "%s: storage %" PRIu32 " is not made yet", what, storage);
+    if (!(ref = sn__list_add(r, &r->refs, sizeof *ref))) return r->err->code;
+    *ref = storage;
+    ++*count;
+  }
+  return SN_OK;
+}
+
+static sn_status read_node(const sn__reader *r, const cJSON *item, int64_t *node) {
+  if (!cJSON_IsNumber(item) || item->valuedouble < -2 || item->valuedouble > 1e15)
+    return sn__read_fail(r, "node: a whole number from -2 was expected");
+  *node = (int64_t)item->valuedouble;
+  return SN_OK;
+}
+
+static sn_status read_op(sn__reader *r, const cJSON *array) {
+  const cJSON *at[OP_ITEMS], *item = array->child;
+  for (int i = 0; i < OP_ITEMS; i++, item = item->next) {
+    if (!item) return sn__read_fail(r, "an operation has %d items at least, not %d", OP_ITEMS, i);
+    at[i] = item;
+  }
+  uint64_t phase, dtype;
+  const sn_record *record = r->record;
+  sn_record_op op = {.first_ref = r->refs.count, .summand = SN_NONE};
+  if (sn__read_id(r, at[1], "kernel", record->n_kernels, &op.kernel) != SN_OK ||
+      sn__read_count(r, at[2], "phase", 0, 2, &phase) != SN_OK || read_node(r, at[3], &op.node) != SN_OK ||
+      sn__read_id(r, at[4], "call", record->n_calls, &op.call) != SN_OK ||
+      read_refs(r, at[5], "reads", false, &op.n_reads) != SN_OK ||
+      read_refs(r, at[6], "makes", true, &op.n_makes) != SN_OK ||
+      read_refs(r, at[7], "changes", false, &op.n_changes) != SN_OK ||
+      sn__read_size(r, at[8], "flops", &op.flops) != SN_OK ||
+      sn__read_size(r, at[9], "bytes read", &op.read) != SN_OK ||
+      sn__read_size(r, at[10], "bytes written", &op.written) != SN_OK)
+    return r->err->code;
+  if (cJSON_IsNumber(at[11]) && at[11]->valuedouble < 0)
+    dtype = UINT8_MAX; /* it has no output */
+  else if (sn__read_count(r, at[11], "dtype", 0, record->n_dtypes ? record->n_dtypes - 1 : 0, &dtype) != SN_OK)
+    return r->err->code;
+  op.phase = (uint8_t)phase;
+  op.dtype = (uint8_t)dtype;
+  if (read_rest(r, item, &op) != SN_OK) return r->err->code;
+  sn_record_op *kept = sn__list_add(r, &r->ops, sizeof *kept);
+  if (!kept) return r->err->code;
+  *kept = op;
+  return add_event(r, SN_RECORD_OP, r->ops.count - 1, 0);
+}
+
+/* ---- the others ---- */
+
+static sn_status read_kept(sn__reader *r, const cJSON *array) {
+  uint32_t handle, storage;
+  const cJSON *item = array->child->next;
+  if (begin_numbered(r, &r->handle_lives, item, "handle", &handle) != SN_OK ||
+      read_storage(r, item ? item->next : NULL, &storage) != SN_OK)
+    return r->err->code;
+  if (*life_of(&r->storage_lives, storage) == SN__UNBORN)
+    return sn__read_fail(r, "handle %" PRIu32 " keeps storage %" PRIu32 ", which is not made yet", handle, storage);
+  return add_event(r, SN_RECORD_KEPT, handle, storage);
+}
+
+static sn_status read_ghost(sn__reader *r, const cJSON *array) {
+  uint32_t storage, ghost;
+  const cJSON *item = array->child->next;
+  if (read_storage(r, item, &storage) != SN_OK ||
+      begin_numbered(r, &r->ghost_lives, item->next, "ghost", &ghost) != SN_OK)
+    return r->err->code;
+  return add_event(r, SN_RECORD_GHOST, ghost, storage);
+}
+
+static sn_status read_ghost_end(sn__reader *r, const cJSON *array) {
+  uint32_t storage, ghost;
+  const cJSON *item = array->child->next;
+  if (read_storage(r, item, &storage) != SN_OK || end(r, &r->ghost_lives, item->next, "ghost", &ghost) != SN_OK)
+    return r->err->code;
+  return add_event(r, SN_RECORD_GHOST_END, ghost, storage);
+}
+
+/* A run of ends: ids behind the first item. */
+static sn_status read_ends(sn__reader *r, const cJSON *array, sn__list *lives, const char *what, sn_record_kind kind) {
+  uint32_t id;
+  for (const cJSON *item = array->child->next; item; item = item->next)
+    if (end(r, lives, item, what, &id) != SN_OK || add_event(r, kind, id, 0) != SN_OK) return r->err->code;
+  return SN_OK;
+}
+
+static sn_status read_birth(sn__reader *r, const cJSON *array) {
+  uint32_t storage;
+  for (const cJSON *item = array->child->next; item; item = item->next)
+    if (bear(r, item, &storage) != SN_OK || add_event(r, SN_RECORD_BIRTH, storage, 0) != SN_OK) return r->err->code;
+  return SN_OK;
+}
+
+static sn_status read_taken(sn__reader *r, const cJSON *array) {
+  uint32_t handle;
+  if (read_alive(r, &r->handle_lives, array->child->next, "handle", &handle) != SN_OK) return r->err->code;
+  return add_event(r, SN_RECORD_TAKEN, handle, 0);
+}
+
+static sn_status read_enter(sn__reader *r, const cJSON *array) {
+  uint32_t call, *top;
+  if (sn__read_id(r, array->child->next, "call", r->record->n_calls, &call) != SN_OK) return r->err->code;
+  if (!(top = sn__list_add(r, &r->call_stack, sizeof *top))) return r->err->code;
+  *top = call;
+  return add_event(r, SN_RECORD_ENTER, call, 0);
+}
+
+static sn_status read_leave(sn__reader *r, const cJSON *array) {
+  uint32_t call, top = r->call_stack.count;
+  if (sn__read_id(r, array->child->next, "call", r->record->n_calls, &call) != SN_OK) return r->err->code;
+  if (top == 0 || ((const uint32_t *)r->call_stack.items)[top - 1] != call)
+    return sn__read_fail(r, "call %" PRIu32 " is left and was not the last that was entered", call);
+  r->call_stack.count--;
+  return add_event(r, SN_RECORD_LEAVE, call, 0);
+}
+
+static sn_status read_iteration(sn__reader *r, const cJSON *array) {
+  uint64_t number;
+  uint32_t next = r->begun ? r->record->iterations : 0;
+  if (sn__read_count(r, array->child->next, "iteration", 0, SN_RECORD_MOST_EVENTS, &number) != SN_OK)
+    return r->err->code;
+  if (number != next) return sn__read_fail(r, "iteration %" PRIu64 " begins where %" PRIu32 " would", number, next);
+  r->begun = true;
+  r->record->iterations = next + 1;
+  return add_event(r, SN_RECORD_ITERATION, next, 0);
+}
+
+sn_status sn__read_event(sn__reader *r, const cJSON *item) {
+  const cJSON *first = cJSON_IsArray(item) ? item->child : NULL;
+  if (!first || !cJSON_IsString(first) || strlen(first->valuestring) != 1)
+    return sn__read_fail(r, "an event is a list that begins with its kind, [\"o\", ..]");
+  switch (first->valuestring[0]) {
+  case 'o':
+    return read_op(r, item);
+  case 'b':
+    return read_birth(r, item);
+  case 'f':
+    return read_ends(r, item, &r->storage_lives, "storage", SN_RECORD_LET_GO);
+  case 's':
+    return read_kept(r, item);
+  case 'u':
+    return read_ends(r, item, &r->handle_lives, "handle", SN_RECORD_DROPPED);
+  case 'g':
+    return read_ghost(r, item);
+  case 'k':
+    return read_taken(r, item);
+  case 'h':
+    return read_ghost_end(r, item);
+  case '<':
+    return read_enter(r, item);
+  case '>':
+    return read_leave(r, item);
+  case 'i':
+    return read_iteration(r, item);
+  case 'p':
+    return SN_OK; /* the phase stands at each operation */
+  default:
+    return sn__read_fail(r, "the event \"%.20s\" is none that this version of snsim knows", first->valuestring);
+  }
+}
+
+sn_status sn__read_events_end(sn__reader *r) {
+  if (!r->begun) return sn__read_fail(r, "the file ends and no iteration has begun: it is cut off");
+  if (r->call_stack.count > 0) return sn__read_fail(r, "the file ends within a module: it is cut off");
+  if (r->ops.count == 0) return sn__read_fail(r, "nothing was recorded: the file has no operation");
+  return SN_OK;
+}

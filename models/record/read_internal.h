@@ -1,0 +1,53 @@
+/* Reading recordings (internal to models/record/): read.c takes lines and the tables, read_events.c events. */
+#ifndef SN_MODELS_RECORD_READ_INTERNAL_H
+#define SN_MODELS_RECORD_READ_INTERNAL_H
+
+#include "base/arena.h"
+#include "models/record/record.h"
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What grows while a file is read; handed over to the record's arena when it ends. */
+typedef struct sn__list {
+  void *items;
+  uint32_t count, room;
+} sn__list;
+
+/* Where a storage, a handle or a ghost is in its life. */
+typedef enum sn__life { SN__UNBORN, SN__ALIVE, SN__DEAD } sn__life;
+
+typedef struct sn__reader {
+  const char *path;
+  unsigned line;
+  sn_record *record;
+  sn_arena *arena;
+  sn__list ops, refs, events;
+  sn__list storage_lives, handle_lives, ghost_lives; /* uint8_t: sn__life, of Python's hold */
+  sn__list call_stack;                               /* uint32_t */
+  bool begun;                                        /* an iteration has */
+  sn_err *err;
+} sn__reader;
+
+/* SN_BAD_INPUT, with file and line ahead. */
+sn_status sn__read_fail(const sn__reader *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Room for one more item of `size` bytes, zeroed; NULL after an error. */
+void *sn__list_add(sn__reader *r, sn__list *list, size_t size);
+
+/* A whole number, `what` names it in errors. */
+sn_status sn__read_count(const sn__reader *r, const cJSON *item, const char *what, uint64_t low, uint64_t high,
+                         uint64_t *out);
+/* An id of a table of `count` rows. */
+sn_status sn__read_id(const sn__reader *r, const cJSON *item, const char *what, uint32_t count, uint32_t *out);
+/* [a, b], or a alone. */
+sn_status sn__read_size(const sn__reader *r, const cJSON *item, const char *what, sn_record_size *out);
+
+/* One event; `item` is its array. */
+sn_status sn__read_event(sn__reader *r, const cJSON *item);
+/* Behind the last event: modules have been left, an iteration was there. */
+sn_status sn__read_events_end(sn__reader *r);
+
+#endif

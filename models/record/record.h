@@ -1,0 +1,144 @@
+/* Record: a training step of any PyTorch model, as the recorder in python/snsim wrote it (docs/record.md): operations in
+ * order, and of every storage when Python lets go of it and which nodes of autograd keep it. It is read once and holds
+ * for every batch that it was recorded for.
+ *
+ *   sn_record *record = sn_record_load("mine.rec", arena, &err);
+ *   sn_record_bytes(&record->storages[s], batch)          a + b x batch
+ *   sn_net_load("mine.rec", 64, 0, &err)                 the network of one (record_net.h)
+ *
+ * Ids count from 0 in the order of the file. What the file says is checked: an id out of its table, a storage that is
+ * born twice or dies dead, modules that are left before they were entered are errors with line and rule.
+ */
+#ifndef SN_MODELS_RECORD_RECORD_H
+#define SN_MODELS_RECORD_RECORD_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { SN_RECORD_BATCHES = 2 };
+#define SN_RECORD_MOST_EVENTS 4000000u
+
+/* a + b x batch, of which neither need be above 0. */
+typedef struct sn_record_size {
+  int64_t a, b;
+} sn_record_size;
+
+typedef enum sn_record_role {
+  SN_RECORD_PARAMETER,
+  SN_RECORD_BUFFER,
+  SN_RECORD_GIVEN, /* the batch, and what else was there when the recording began */
+  SN_RECORD_STATE, /* of an optimizer */
+  SN_RECORD_VALUE,
+  SN_RECORD_ROLES
+} sn_record_role;
+
+typedef struct sn_record_storage {
+  sn_record_size bytes;
+  uint8_t role; /* sn_record_role */
+  bool on_gpu;
+} sn_record_storage;
+
+/* Bits of sn_record_kernel.flags. */
+enum {
+  SN_RECORD_RANDOM = 1,
+  SN_RECORD_CHANGES_STATE = 2, /* a parameter or a buffer */
+  SN_RECORD_ATTENTION = 4,
+  SN_RECORD_CONVOLUTION = 8,
+  SN_RECORD_PRODUCT = 16
+};
+
+typedef struct sn_record_kernel {
+  const char *name; /* "aten.convolution.default" */
+  uint32_t flags;
+} sn_record_kernel;
+
+typedef struct sn_record_module {
+  const char *path, *class_name; /* "layer1.0.conv1", "Conv2d"; "" of what is in no module */
+} sn_record_module;
+
+typedef struct sn_record_call {
+  uint32_t parent, module; /* call 0 is what is outside of all modules, and its own parent */
+} sn_record_call;
+
+typedef struct sn_record_parameter {
+  const char *name;
+  uint32_t storage;
+  uint64_t elements;
+  bool trained;
+} sn_record_parameter;
+
+typedef enum sn_record_phase { SN_RECORD_FORWARD, SN_RECORD_BACKWARD, SN_RECORD_UPDATE } sn_record_phase;
+
+/* One operation. Its storages are refs[first_ref ..]: those it reads, then makes, then changes. */
+typedef struct sn_record_op {
+  uint32_t kernel, call;
+  int64_t node;       /* of autograd: made by it, forward; being differentiated, backward; below 0: none */
+  uint8_t phase;      /* sn_record_phase */
+  uint8_t dtype;      /* record->dtypes[]; of the first output */
+  bool adds_in_place; /* a sum of gradients that PyTorch writes over its first summand, which is `summand` */
+  uint32_t summand;
+  uint32_t first_ref, n_reads, n_makes, n_changes;
+  sn_record_size flops, read, written; /* multiplications and additions; bytes */
+} sn_record_op;
+
+typedef enum sn_record_kind {
+  SN_RECORD_OP,        /* ops[id] */
+  SN_RECORD_BIRTH,     /* of a storage, by no operation */
+  SN_RECORD_LET_GO,    /* Python has the storage no longer */
+  SN_RECORD_KEPT,      /* handle `id` keeps storage `other` for a node */
+  SN_RECORD_DROPPED,   /* handle `id` does no longer */
+  SN_RECORD_GHOST,     /* storage `other` is taken out for backward, as ghost `id` */
+  SN_RECORD_TAKEN,     /* handle `id` is what was taken out */
+  SN_RECORD_GHOST_END, /* ghost `id`, of storage `other`, is gone */
+  SN_RECORD_ENTER,     /* call `id` of a module */
+  SN_RECORD_LEAVE,
+  SN_RECORD_ITERATION /* number `id` begins, from 0 */
+} sn_record_kind;
+
+typedef struct sn_record_event {
+  uint8_t kind; /* sn_record_kind */
+  uint32_t id, other;
+} sn_record_event;
+
+typedef struct sn_record {
+  const char *name, *torch;                       /* of the model; the version of PyTorch */
+  uint32_t batches[SN_RECORD_BATCHES], n_batches; /* recorded with; of one alone it holds for no other */
+  uint32_t iterations, handles, ghosts;
+  uint32_t n_assumed;  /* places where only values would tell */
+  const char *assumed; /* the first of them, "train.py:12 nonzero"; NULL: none */
+  bool compiled;       /* a compiled model, recorded as it runs without compiling */
+  uint32_t n_kernels, n_modules, n_calls, n_storages, n_parameters, n_dtypes;
+  const sn_record_kernel *kernels;
+  const sn_record_module *modules;
+  const sn_record_call *calls;
+  const sn_record_storage *storages;
+  const sn_record_parameter *parameters;
+  const char *const *dtypes; /* "float32" */
+  uint32_t n_ops, n_refs, n_events;
+  const sn_record_op *ops;
+  const uint32_t *refs;
+  const sn_record_event *events;
+} sn_record;
+
+/* Of a file, packed by gzip or not, into the arena. SN_BAD_FILE where it cannot be read, SN_BAD_INPUT with file, line and rule. O(size
+ * of the file). */
+sn_record *sn_record_load(const char *path, struct sn_arena *arena, sn_err *err);
+
+/* SN_BAD_USAGE for a batch that it does not hold for, or at which a storage has no size. */
+sn_status sn_record_check_batch(const sn_record *record, uint32_t batch, sn_err *err);
+
+/* For a batch that was checked; 0 where a storage is not on the GPU. */
+static inline uint64_t sn_record_bytes(const sn_record_storage *storage, uint32_t batch) {
+  return storage->on_gpu ? (uint64_t)(storage->bytes.a + storage->bytes.b * (int64_t)batch) : 0;
+}
+static inline double sn_record_amount(sn_record_size size, uint32_t batch) {
+  return (double)size.a + (double)size.b * batch;
+}
+
+/* Bytes that are alive at the fullest moment of all iterations, counted event by event: what a plan of the recording is
+ * compared with. `in_place`: sums of gradients as PyTorch adds them. SN_NO_MEMORY. */
+sn_status sn_record_peak(const sn_record *record, uint32_t batch, bool in_place, uint64_t *bytes, sn_err *err);
+
+#endif

@@ -1,0 +1,309 @@
+/* Networks from recordings; see the header. */
+#include "models/record/record_net.h"
+
+#include "base/arena.h"
+#include "models/build/build_internal.h"
+#include "models/net/names.h"
+#include "models/record/lives.h"
+#include "models/zoo/zoo_internal.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { OPTIMIZER = 1 }; /* layers behind those of operations: where there are updates */
+
+typedef struct maker {
+  const sn_record *record;
+  sn_arena *arena;
+  sn_net *net;
+  struct sn_recorded *recorded;
+  sn_layer *layers;
+  sn_named_module *modules;
+  uint32_t *layer, *region;
+  uint32_t *block; /* per call: the outermost block's call that it is in, or is; SN_NONE */
+  sn_err *err;
+} maker;
+
+/* ---- the iteration ---- */
+
+/* The last iteration, from its first operation on: what dies before that is of the one before. */
+static void find_iteration(const sn_record *record, struct sn_recorded *w) {
+  uint32_t e = record->n_events, ops = record->n_ops;
+  w->end_event = e;
+  while (e > 0 && record->events[e - 1].kind != SN_RECORD_ITERATION) {
+    e--;
+    ops -= record->events[e].kind == SN_RECORD_OP;
+  }
+  while (e < w->end_event && record->events[e].kind != SN_RECORD_OP && record->events[e].kind != SN_RECORD_BIRTH) e++;
+  w->first_event = e;
+  w->first_op = ops;
+  w->n_ops = record->n_ops - ops;
+}
+
+static void find_phases(const sn_record *record, struct sn_recorded *w) {
+  bool within = false;
+  w->n_forward = w->n_ops;
+  for (uint32_t i = 0; i < w->n_ops; i++) {
+    bool backward = record->ops[w->first_op + i].phase == SN_RECORD_BACKWARD;
+    bool update = record->ops[w->first_op + i].phase == SN_RECORD_UPDATE;
+    if (backward && w->backwards == 0) w->n_forward = i;
+    w->backwards += backward && !within;
+    within = backward || (within && update && w->backwards == 0);
+    if (backward) w->n_backward = i + 1 - w->n_forward;
+  }
+}
+
+/* ---- blocks ---- */
+
+/* "features.3" is number 3 of "features": the length of that; 0 where the last part is no number. */
+static size_t list_length(const char *path) {
+  size_t length = strlen(path), end = length;
+  while (end > 0 && isdigit((unsigned char)path[end - 1])) end--;
+  return end > 1 && end < length && path[end - 1] == '.' ? end - 1 : 0;
+}
+
+static bool is_container(const sn_record_module *module) {
+  return strcmp(module->class_name, "Sequential") == 0 || strcmp(module->class_name, "ModuleList") == 0;
+}
+
+/* By list, then by class. */
+static int compare_members(const void *a, const void *b) {
+  const sn_record_module *x = *(const sn_record_module *const *)a, *y = *(const sn_record_module *const *)b;
+  size_t n = list_length(x->path), m = list_length(y->path);
+  int by_list = n != m ? (n < m ? -1 : 1) : strncmp(x->path, y->path, n);
+  if (by_list != 0) return by_list;
+  int by_class = strcmp(x->class_name, y->class_name);
+  return by_class != 0 ? by_class : (x > y) - (x < y);
+}
+
+static bool same_members(const sn_record_module *x, const sn_record_module *y) {
+  size_t n = list_length(x->path);
+  return n == list_length(y->path) && strncmp(x->path, y->path, n) == 0 && strcmp(x->class_name, y->class_name) == 0;
+}
+
+/* Per module: whether a list has several of its class. */
+static void find_repeated(const sn_record *record, const sn_record_module **members, bool *repeated) {
+  uint32_t n = 0;
+  for (uint32_t m = 0; m < record->n_modules; m++)
+    if (list_length(record->modules[m].path) > 0 && !is_container(&record->modules[m]))
+      members[n++] = &record->modules[m];
+  qsort(members, n, sizeof *members, compare_members);
+  for (uint32_t i = 1; i < n; i++)
+    if (same_members(members[i - 1], members[i]))
+      repeated[members[i - 1] - record->modules] = repeated[members[i] - record->modules] = true;
+}
+
+/* A block holds modules of its own: an activation of a Sequential is none. */
+static sn_status find_blocks(maker *m) {
+  const sn_record *record = m->record;
+  const sn_record_module **members = calloc((size_t)record->n_modules + 1, sizeof *members);
+  bool *repeated = calloc((size_t)record->n_modules + 1, sizeof *repeated);
+  bool *parent = calloc((size_t)record->n_modules + 1, sizeof *parent);
+  m->block = sn_arena_alloc(m->arena, record->n_calls, sizeof *m->block);
+  bool good = members && repeated && parent && m->block;
+  if (good) {
+    find_repeated(record, members, repeated);
+    for (uint32_t c = 1; c < record->n_calls; c++) parent[record->calls[record->calls[c].parent].module] = true;
+  }
+  for (uint32_t c = 0; c < record->n_calls && good; c++) {
+    uint32_t outer = c > 0 ? m->block[record->calls[c].parent] : SN_NONE, module = record->calls[c].module;
+    m->block[c] = outer != SN_NONE ? outer : repeated[module] && parent[module] ? c : SN_NONE;
+  }
+  free(members);
+  free(repeated);
+  free(parent);
+  return good ? SN_OK : sn_fail_memory(m->err);
+}
+
+/* ---- layers ---- */
+
+/* "convolution" of "aten.convolution.default". */
+static const char *kernel_name(const char *name, int *length) {
+  const char *first = strchr(name, '.'), *start = first ? first + 1 : name, *end = strchr(start, '.');
+  *length = (int)(end ? end - start : (long)strlen(start));
+  return start;
+}
+
+static const char *module_path(const sn_record *record, uint32_t call) {
+  return record->modules[record->calls[call].module].path;
+}
+
+static bool name_layer(maker *m, uint32_t index, const sn_record_op *op) {
+  const char *path = module_path(m->record, op->call);
+  int length;
+  const char *kernel = kernel_name(m->record->kernels[op->kernel].name, &length);
+  m->layers[index].name = sn_arena_print(m->arena, "%s%s%.*s", path, *path ? ":" : "", length, kernel);
+  uint32_t block = m->block[op->call];
+  m->modules[index] = (sn_named_module){.path = path, .block = block == SN_NONE ? NULL : module_path(m->record, block)};
+  m->region[index] = block;
+  return m->layers[index].name != NULL;
+}
+
+/* An operation of a module that does it twice, or that is called twice, gets a number. */
+static sn_status number_names(maker *m, uint32_t n_layers) {
+  sn__names names;
+  if (sn__names_init(&names, n_layers, m->err) != SN_OK) return m->err->code;
+  for (uint32_t i = 0; i < n_layers; i++) sn__names_add(&names, m->layers[i].name, i);
+  sn__names_sort(&names);
+  bool good = true;
+  for (uint32_t i = 1, times = 1; i < n_layers && good; i++) {
+    times = sn__names_repeated(&names, i) ? times + 1 : 1;
+    sn_layer *layer = &m->layers[names.items[i].index];
+    if (times > 1) layer->name = sn_arena_print(m->arena, "%s#%u", layer->name, times);
+    good = layer->name != NULL;
+  }
+  sn__names_free(&names);
+  return good ? SN_OK : sn_fail_memory(m->err);
+}
+
+static sn_layer plain_layer(void) {
+  static const sn_attr nothing;
+  return (sn_layer){.attr = &nothing, .op = SN_RECORDED, .out = {1, 1, 1, 1}};
+}
+
+/* An operation of backward belongs to the last one of forward with its node; one that has none to that before it. */
+static sn_status assign_backward(maker *m) {
+  const struct sn_recorded *w = m->recorded;
+  int64_t most = 0;
+  for (uint32_t i = 0; i < w->n_ops; i++) {
+    int64_t node = m->record->ops[w->first_op + i].node;
+    if (node > most && node < SN_RECORD_MOST_EVENTS * INT64_C(64)) most = node;
+  }
+  uint32_t *made_by = malloc(((size_t)most + 1) * sizeof *made_by);
+  if (!made_by) return sn_fail_memory(m->err);
+  memset(made_by, 0xff, ((size_t)most + 1) * sizeof *made_by);
+  uint32_t last = 0;
+  for (uint32_t i = 0; i < w->n_ops; i++) {
+    const sn_record_op *op = &m->record->ops[w->first_op + i];
+    bool known = op->node >= 0 && op->node <= most;
+    if (op->phase == SN_RECORD_FORWARD && known) made_by[op->node] = m->layer[i];
+    if (op->phase == SN_RECORD_BACKWARD) m->layer[i] = known && made_by[op->node] != SN_NONE ? made_by[op->node] : last;
+    last = m->layer[i];
+  }
+  free(made_by);
+  return SN_OK;
+}
+
+static sn_status make_layers(maker *m, uint32_t *n_layers) {
+  const struct sn_recorded *w = m->recorded;
+  uint32_t n = 1, room = w->n_ops + 1 + OPTIMIZER, optimizer = SN_NONE;
+  m->layers = sn_arena_alloc(m->arena, room, sizeof *m->layers);
+  m->modules = sn_arena_alloc(m->arena, room, sizeof *m->modules);
+  m->layer = sn_arena_alloc(m->arena, w->n_ops, sizeof *m->layer);
+  m->region = sn_arena_alloc(m->arena, room, sizeof *m->region);
+  if (!m->layers || !m->modules || !m->layer || !m->region) return sn_fail_memory(m->err);
+  m->layers[0] = plain_layer();
+  m->layers[0].op = SN_DATA;
+  m->layers[0].name = "data";
+  m->layers[0].n_outputs = 1;
+  m->modules[0].path = "data";
+  m->region[0] = SN_NONE;
+  for (uint32_t i = 0; i < w->n_ops; i++) {
+    const sn_record_op *op = &m->record->ops[w->first_op + i];
+    if (op->phase == SN_RECORD_BACKWARD) continue;
+    bool first = op->phase == SN_RECORD_FORWARD || optimizer == SN_NONE;
+    m->layer[i] = first ? n : optimizer;
+    if (!first) continue;
+    m->layers[n] = plain_layer();
+    if (op->phase == SN_RECORD_UPDATE) {
+      m->layers[n].name = m->modules[n].path = "optimizer";
+      m->region[n] = SN_NONE;
+      optimizer = n;
+    } else if (!name_layer(m, n, op)) {
+      return sn_fail_memory(m->err);
+    }
+    n++;
+  }
+  *n_layers = n;
+  sn_status status = number_names(m, n);
+  return status == SN_OK ? assign_backward(m) : status;
+}
+
+/* ---- the network ---- */
+
+/* What depends on the batch. */
+static void set_batch(sn_net *net, sn_layer *layers, uint32_t batch) {
+  const struct sn_recorded *w = net->recorded;
+  net->batch = batch;
+  net->macs = net->data_bytes = 0;
+  layers[0].out = (sn_shape){batch, 1, 1, 1};
+  for (uint32_t i = 0; i < w->n_ops; i++) {
+    const sn_record_op *op = &w->record->ops[w->first_op + i];
+    if (op->phase != SN_RECORD_FORWARD) continue;
+    double flops = sn_record_amount(op->flops, batch);
+    layers[w->layer[i]].macs = flops > 0 ? (uint64_t)(flops / 2) : 0;
+    net->macs += layers[w->layer[i]].macs;
+  }
+  for (uint32_t s = 0; s < w->record->n_storages; s++)
+    if (w->record->storages[s].role == SN_RECORD_GIVEN)
+      net->data_bytes += sn_record_bytes(&w->record->storages[s], batch);
+}
+
+static bool make_data(sn_net *net, sn_arena *arena) {
+  sn_value *value = sn_arena_alloc(arena, 1, sizeof *value);
+  uint32_t *inputs = sn_arena_alloc(arena, 1, sizeof *inputs);
+  if (!value || !inputs) return false;
+  *value = (sn_value){.producer = 0, .consumer = SN_NONE, .dtype = SN_F32, .bytes = net->data_bytes};
+  net->n_values = 1;
+  net->values = value;
+  net->inputs = inputs;
+  return true;
+}
+
+static sn_status make(maker *m, uint32_t batch) {
+  sn_net *net = m->net;
+  struct sn_recorded *w = m->recorded;
+  w->record = m->record;
+  find_iteration(m->record, w);
+  find_phases(m->record, w);
+  if (w->n_ops == 0) return sn_fail(m->err, SN_BAD_INPUT, "%s: its last iteration has no operation", m->record->name);
+  if (w->n_ops >= SN_MAX_LAYERS)
+    return sn_fail(m->err, SN_BAD_INPUT, "%s: an iteration of more than %u operations", m->record->name, SN_MAX_LAYERS);
+  if (find_blocks(m) != SN_OK || make_layers(m, &net->n_layers) != SN_OK) return m->err->code;
+  w->layer = m->layer;
+  w->region = m->region;
+  for (int in_place = 0; in_place < 2; in_place++)
+    if (!(w->lives[in_place] = sn_record_lives_find(w, in_place, m->arena))) return sn_fail_memory(m->err);
+  net->name = m->record->name;
+  net->layers = m->layers;
+  net->modules = m->modules;
+  net->recorded = w;
+  net->arena = m->arena;
+  for (uint32_t p = 0; p < m->record->n_parameters; p++)
+    if (m->record->parameters[p].trained) net->parameters += m->record->parameters[p].elements;
+  set_batch(net, m->layers, batch);
+  return make_data(net, m->arena) ? SN_OK : sn_fail_memory(m->err);
+}
+
+sn_net *sn__net_from_recording(const char *path, uint32_t batch, sn_err *err) {
+  sn_arena *arena = sn_arena_new();
+  maker m = {.arena = arena, .err = err};
+  if (arena) {
+    m.net = sn_arena_alloc(arena, 1, sizeof *m.net);
+    m.recorded = sn_arena_alloc(arena, 1, sizeof *m.recorded);
+  }
+  if (!m.net || !m.recorded) sn_fail_memory(err);
+  if (err->code == SN_OK) m.record = sn_record_load(path, arena, err);
+  if (m.record && batch == 0) batch = m.record->batches[0];
+  if (m.record && sn_record_check_batch(m.record, batch, err) == SN_OK && make(&m, batch) == SN_OK) return m.net;
+  if (arena) sn_arena_free(arena);
+  return NULL;
+}
+
+sn_net *sn__record_rebatch(const sn_net *net, uint32_t batch, sn_err *err) {
+  if (sn_record_check_batch(net->recorded->record, batch, err) != SN_OK) return NULL;
+  sn_arena *arena = sn_arena_new();
+  sn_net *other = arena ? sn_arena_alloc(arena, 1, sizeof *other) : NULL;
+  sn_layer *layers = other ? sn_arena_alloc(arena, net->n_layers, sizeof *layers) : NULL;
+  if (layers) {
+    *other = *net;
+    memcpy(layers, net->layers, net->n_layers * sizeof *layers);
+    other->layers = layers;
+    other->arena = arena;
+    set_batch(other, layers, batch);
+    if (make_data(other, arena)) return other;
+  }
+  if (arena) sn_arena_free(arena);
+  return sn_fail_memory(err), NULL;
+}

@@ -1,0 +1,274 @@
+/* The route of a recording (models/record/record_net.h): a step for each operation, a tensor for each storage that the
+ * iteration makes; what the dialects' rules are made of elsewhere was recorded here.
+ *
+ *   reads READ, makes WRITE, changes MODIFY
+ *   a handle or a ghost has it longer than the last operation that uses it: READ there, backward may need it again
+ *   Python has it longer: it is held there, in dialects that are eager; others' runtimes let go of what nobody needs
+ *
+ * What the iteration before has left, and this one lets go, is there from the first step on: that makes it. */
+#include "sim/graph/route_internal.h"
+
+#include "base/arena.h"
+#include "base/checked.h"
+#include "models/record/lives.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct maker {
+  const struct sn_recorded *w;
+  const sn_record *record;
+  const sn_record_life *lives;
+  const sn_net *net;
+  sn_route *route;
+  sn_step *steps;
+  sn_step_work *work;
+  sn_access *accesses;
+  sn_tensor *tensors;
+  uint32_t *tensor;       /* per storage: its tensor; SN_NONE: it has none */
+  uint32_t *place, *step; /* per tensor: its access in the last step, from 1, that has one */
+  uint32_t *first_end;    /* per step: its ends are ends[first_end[step] .. first_end[step + 1] - 1] */
+  uint32_t *ends;         /* storages */
+} maker;
+
+/* ---- tensors ---- */
+
+static bool is_tensor(const maker *m, uint32_t storage) {
+  const sn_record_life *life = &m->lives[storage];
+  bool here = life->stay == SN_RECORD_MADE || life->stay == SN_RECORD_CARRIED;
+  return here && sn_record_bytes(&m->record->storages[storage], m->net->batch) > 0;
+}
+
+static sn_role role_of(const maker *m, const sn_record_life *life) {
+  if (life->phase == SN_RECORD_FORWARD) return SN_VALUE;
+  if (life->phase == SN_RECORD_UPDATE) return SN_SCRATCH;
+  bool outlives = life->at_end || life->held >= m->w->n_forward + m->w->n_backward;
+  return outlives || life->stay == SN_RECORD_CARRIED ? SN_PARAMETER_GRADIENT : SN_GRADIENT;
+}
+
+static sn_status make_tensors(maker *m, sn_err *err) {
+  uint32_t *n = &m->route->n_tensors;
+  for (uint32_t s = 0; s < m->record->n_storages; s++) {
+    m->tensor[s] = SN_NONE;
+    if (!is_tensor(m, s)) continue;
+    uint64_t bytes = sn_record_bytes(&m->record->storages[s], m->net->batch);
+    m->tensors[*n] =
+        (sn_tensor){.layer = m->w->layer[m->lives[s].made], .role = role_of(m, &m->lives[s]), .bytes = bytes};
+    m->route->tensor_bytes += bytes; /* of all storages within SN_MAX_NET_BYTES: sn_record_check_batch() */
+    m->tensor[s] = (*n)++;
+  }
+  if (*n > 0) return SN_OK;
+  return sn_fail(err, SN_BAD_INPUT, "%s: nothing that was recorded lies on a GPU; record it with the model on cuda",
+                 m->record->name);
+}
+
+/* Several that a step makes of one role are told apart by port. */
+static void number_ports(maker *m) {
+  uint32_t *count = m->place; /* per layer and role, for a moment */
+  memset(count, 0, (size_t)m->net->n_layers * SN_ROLES * sizeof *count);
+  for (uint32_t t = 0; t < m->route->n_tensors; t++)
+    m->tensors[t].port = count[m->tensors[t].layer * SN_ROLES + m->tensors[t].role]++;
+  memset(count, 0, (size_t)m->net->n_layers * SN_ROLES * sizeof *count);
+}
+
+/* ---- when nobody has them any longer ---- */
+
+static uint32_t last_of(const sn_record_life *life) {
+  return life->kept != SN_NONE && life->kept > life->held ? life->kept : life->held;
+}
+
+/* Storages by the step at which Python lets go, and by that at which the last handle or ghost does. */
+static void sort_ends(maker *m) {
+  uint32_t n = m->w->n_ops;
+  for (int fill = 0; fill < 2; fill++) {
+    for (uint32_t s = 0; s < m->record->n_storages; s++) {
+      if (m->tensor[s] == SN_NONE) continue;
+      const sn_record_life *life = &m->lives[s];
+      uint32_t at[2] = {life->held, life->kept != SN_NONE && life->kept != life->held ? life->kept : SN_NONE};
+      for (int i = 0; i < 2; i++) {
+        if (at[i] == SN_NONE) continue;
+        if (fill) m->ends[m->first_end[at[i]]] = s;
+        m->first_end[fill ? at[i] : at[i] + 1]++;
+      }
+    }
+    for (uint32_t k = 0; !fill && k < n; k++) m->first_end[k + 1] += m->first_end[k];
+  }
+  for (uint32_t k = n; k > 0; k--) m->first_end[k] = m->first_end[k - 1];
+  m->first_end[0] = 0;
+}
+
+/* ---- steps ---- */
+
+static uint32_t whose(const maker *m, uint32_t storage) {
+  while (m->lives[storage].same != storage) storage = m->lives[storage].same;
+  return storage;
+}
+
+/* A tensor stands once in a step: what it makes it need not read, and what it changes it reads. */
+static void access(maker *m, uint32_t step, uint32_t storage, sn_access_mode mode) {
+  uint32_t t = m->tensor[whose(m, storage)];
+  if (t == SN_NONE) return;
+  if (m->place[t] == 0 || m->step[t] != step) {
+    m->step[t] = step;
+    m->place[t] = ++m->route->n_accesses;
+    m->accesses[m->place[t] - 1] = (sn_access){.tensor = t, .mode = mode};
+    return;
+  }
+  sn_access *known = &m->accesses[m->place[t] - 1];
+  if (known->mode == SN_READ) known->mode = mode;
+}
+
+/* Where nothing else of the step touches it. */
+static void hold(maker *m, uint32_t step, uint32_t storage) {
+  uint32_t before = m->route->n_accesses;
+  access(m, step, storage, SN_READ);
+  if (m->route->n_accesses > before) m->accesses[before].held = true;
+}
+
+static void access_ends(maker *m, uint32_t step) {
+  bool eager = m->route->dialect->eager;
+  for (uint32_t i = m->first_end[step]; i < m->first_end[step + 1]; i++) {
+    const sn_record_life *life = &m->lives[m->ends[i]];
+    if (life->kept == step)
+      access(m, step, m->ends[i], SN_READ);
+    else if (eager && last_of(life) >= step)
+      hold(m, step, m->ends[i]);
+  }
+}
+
+static sn_pass pass_of(const maker *m, uint32_t step) {
+  if (m->w->backwards != 1) return SN_FORWARD;
+  if (step < m->w->n_forward) return SN_FORWARD;
+  return step < m->w->n_forward + m->w->n_backward ? SN_BACKWARD : SN_UPDATE;
+}
+
+static void carry_over(maker *m) {
+  for (uint32_t s = 0; s < m->record->n_storages; s++)
+    if (m->tensor[s] != SN_NONE && m->lives[s].stay == SN_RECORD_CARRIED) access(m, 0, s, SN_WRITE);
+}
+
+static void make_step(maker *m, uint32_t index) {
+  const sn_record_op *op = &m->record->ops[m->w->first_op + index];
+  const uint32_t *refs = &m->record->refs[op->first_ref], *makes = refs + op->n_reads, *changes = makes + op->n_makes;
+  uint32_t first = m->route->n_accesses;
+  if (index == 0) carry_over(m);
+  for (uint32_t i = 0; i < op->n_reads; i++) access(m, index, refs[i], SN_READ);
+  for (uint32_t i = 0; i < op->n_makes; i++)
+    access(m, index, makes[i], whose(m, makes[i]) == makes[i] ? SN_WRITE : SN_MODIFY);
+  for (uint32_t i = 0; i < op->n_changes; i++) access(m, index, changes[i], SN_MODIFY);
+  for (uint32_t i = m->first_end[index]; i < m->first_end[index + 1]; i++)
+    if (m->lives[m->ends[i]].made == index) access(m, index, m->ends[i], SN_WRITE);
+  access_ends(m, index);
+  m->steps[index] = (sn_step){.layer = m->w->layer[index],
+                              .pass = pass_of(m, index),
+                              .kernel = SN_WHOLE,
+                              .sum = SN_NONE,
+                              .first_access = first,
+                              .n_accesses = m->route->n_accesses - first};
+  uint32_t flags = m->record->kernels[op->kernel].flags;
+  const char *dtype = op->dtype < m->record->n_dtypes ? m->record->dtypes[op->dtype] : "";
+  m->work[index] =
+      (sn_step_work){.flops = sn_record_amount(op->flops, m->net->batch),
+                     .bytes = sn_record_amount(op->read, m->net->batch) + sn_record_amount(op->written, m->net->batch),
+                     .convolves = (flags & SN_RECORD_CONVOLUTION) != 0,
+                     .narrow = strcmp(dtype, "bfloat16") == 0 || strcmp(dtype, "float16") == 0};
+}
+
+/* ---- the route ---- */
+
+static uint32_t *of_none(sn_arena *arena, size_t count) {
+  uint32_t *items = sn_arena_alloc(arena, count, sizeof *items);
+  if (items) memset(items, 0xff, count * sizeof *items);
+  return items;
+}
+
+static bool allocate(maker *m, sn_arena *arena) {
+  size_t steps = m->w->n_ops, storages = (size_t)m->record->n_storages + 1, layers = m->net->n_layers;
+  size_t refs = 0, own = storages > layers * SN_ROLES ? storages : layers * SN_ROLES;
+  for (uint32_t i = 0; i < m->w->n_ops; i++) {
+    const sn_record_op *op = &m->record->ops[m->w->first_op + i];
+    refs += (size_t)op->n_reads + op->n_makes + op->n_changes;
+  }
+  m->steps = sn_arena_alloc(arena, steps, sizeof *m->steps);
+  m->work = sn_arena_alloc(arena, steps, sizeof *m->work);
+  m->accesses = sn_arena_alloc(arena, refs + 3 * storages, sizeof *m->accesses);
+  m->tensors = sn_arena_alloc(arena, storages, sizeof *m->tensors);
+  m->tensor = calloc(storages, sizeof *m->tensor);
+  m->place = calloc(own, sizeof *m->place);
+  m->step = calloc(storages, sizeof *m->step);
+  m->first_end = calloc(steps + 2, sizeof *m->first_end);
+  m->ends = calloc(2 * storages, sizeof *m->ends);
+  return m->steps && m->work && m->accesses && m->tensors && m->tensor && m->place && m->step && m->first_end &&
+         m->ends;
+}
+
+static bool hand_over(maker *m, sn_arena *arena) {
+  sn_route *r = m->route;
+  uint32_t *forward = of_none(arena, m->net->n_layers), *backward = of_none(arena, m->net->n_layers);
+  for (uint32_t s = 0; s < r->n_steps && forward && backward; s++) {
+    if (s < r->first_backward) forward[m->steps[s].layer] = s;
+    if (s >= r->first_backward && s < r->first_update) backward[m->steps[s].layer] = s;
+  }
+  r->forward_step = forward;
+  r->backward_step = backward;
+  r->steps = m->steps;
+  r->work = m->work;
+  r->accesses = m->accesses;
+  r->tensors = m->tensors;
+  r->output = of_none(arena, m->net->n_values);
+  r->gradient = of_none(arena, m->net->n_values);
+  r->part = sn_arena_alloc(arena, m->net->n_values, sizeof *r->part);
+  r->saved = of_none(arena, m->net->n_layers);
+  r->weight_gradient = of_none(arena, m->net->n_layers);
+  r->permits = sn_arena_alloc(arena, 1, sizeof *r->permits);
+  r->sums = sn_arena_alloc(arena, 1, sizeof *r->sums);
+  r->arena = arena;
+  return forward && backward && r->output && r->gradient && r->part && r->saved && r->weight_gradient && r->permits &&
+         r->sums;
+}
+
+static sn_status fill(maker *m, sn_arena *arena, sn_err *err) {
+  sn_route *r = m->route;
+  if (!allocate(m, arena)) return sn_fail_memory(err);
+  if (make_tensors(m, err) != SN_OK) return err->code;
+  number_ports(m);
+  sort_ends(m);
+  r->name = m->net->name;
+  r->batch = m->net->batch;
+  r->n_layers = m->net->n_layers;
+  r->layers = m->net->layers;
+  r->modules = m->net->modules;
+  r->regions = m->w->region;
+  r->net = m->net;
+  r->n_steps = m->w->n_ops;
+  bool one = m->w->backwards == 1;
+  r->first_backward = one ? m->w->n_forward : r->n_steps;
+  r->first_update = one ? m->w->n_forward + m->w->n_backward : r->n_steps;
+  for (uint32_t s = 0; s < r->n_steps; s++) make_step(m, s);
+  return hand_over(m, arena) ? SN_OK : sn_fail_memory(err);
+}
+
+sn_route *sn__route_of_recording(const sn_net *net, sn_dialect_id dialect, sn_err *err) {
+  const sn_dialect *d = sn_dialect_of(dialect);
+  if (!d->eager && dialect != SN_DIALECT_SUPERNEURONS) {
+    sn_fail(err, SN_BAD_USAGE,
+            "a recording is of PyTorch's graph, which has no dialect %s; pytorch and superneurons plan it", d->name);
+    return NULL;
+  }
+  sn_arena *arena = sn_arena_new();
+  sn_route *route = arena ? sn_arena_alloc(arena, 1, sizeof *route) : NULL;
+  maker m = {.w = net->recorded, .record = net->recorded->record, .net = net, .route = route};
+  sn_status status = SN_OK;
+  m.lives = net->recorded->lives[!d->sums_apart];
+  if (!route) status = sn_fail_memory(err);
+  if (status == SN_OK) route->dialect = d;
+  if (status == SN_OK) status = fill(&m, arena, err);
+  free(m.tensor);
+  free(m.place);
+  free(m.step);
+  free(m.first_end);
+  free(m.ends);
+  if (status == SN_OK) return route;
+  if (arena) sn_arena_free(arena);
+  return NULL;
+}
