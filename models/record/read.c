@@ -1,8 +1,8 @@
 /* Reading recordings: lines, packed by gzip or not, the head and the tables; see record.h. Events are in read_events.c.
  *
  *   {"snsim_recording":1, ..}
- *   {"kernels": [..]} {"modules": [..]} {"calls": [..]} {"dtypes": [..]} {"storages": [..]} {"parameters": [..]}
- *   ["o", ..] ["f", ..] ..                                                          a line each; tables in any order */
+ *   {"kernels": [..]}  {"modules": [..]}  {"calls": [..]}  {"storages": [..]}  {"parameters": [..]}     in any order
+ *   ["o", ..] ["f", ..] ..  ["e"]                                                                       a line each */
 #include "base/checked.h"
 #include "base/json.h"
 #include "base/text.h"
@@ -73,6 +73,11 @@ sn_status sn__read_size(const sn__reader *r, const cJSON *item, const char *what
   return SN_OK;
 }
 
+/* Item i of a row; NULL where it has none, which is no number and no text. */
+static const cJSON *item_of(const cJSON *row, int i) {
+  return cJSON_IsArray(row) ? cJSON_GetArrayItem(row, i) : NULL;
+}
+
 /* ---- head ---- */
 
 static const char *const head_keys[] = {"snsim_recording", "torch",   "name",    "batches", "sm",
@@ -96,14 +101,17 @@ static sn_status read_batches(sn__reader *r, const cJSON *list) {
   return record->n_batches > 0 ? SN_OK : sn__read_fail(r, "batches: the list is empty");
 }
 
-/* Each is a text, or a list whose first item is one. */
+/* Rows of what was assumed, and where. */
 static sn_status read_assumed(sn__reader *r, const cJSON *list) {
   sn_record *record = r->record;
   if (!cJSON_IsArray(list)) return sn__read_fail(r, "assumed: a list was expected");
-  for (const cJSON *item = list->child; item; item = item->next) {
-    const cJSON *text = cJSON_IsArray(item) ? item->child : item;
-    if (!cJSON_IsString(text)) return sn__read_fail(r, "assumed: a list of texts was expected");
-    if (record->n_assumed++ == 0 && read_text(r, text, "assumed", &record->assumed) != SN_OK) return r->err->code;
+  for (const cJSON *row = list->child; row; row = row->next) {
+    const cJSON *what = item_of(row, 0), *line = item_of(row, 1);
+    if (!cJSON_IsString(what) || !cJSON_IsString(line))
+      return sn__read_fail(r, "assumed: rows of two texts were expected");
+    if (record->n_assumed++ > 0) continue;
+    if (read_text(r, what, "assumed", &record->assumed) != SN_OK) return r->err->code;
+    if (read_text(r, line, "assumed", &record->assumed_at) != SN_OK) return r->err->code;
   }
   return SN_OK;
 }
@@ -145,11 +153,6 @@ static sn_status read_head(sn__reader *r, const cJSON *head) {
 
 /* ---- tables ---- */
 
-/* Item i of a row; NULL where it has none, which is no number and no text. */
-static const cJSON *item_of(const cJSON *row, int i) {
-  return cJSON_IsArray(row) ? cJSON_GetArrayItem(row, i) : NULL;
-}
-
 static sn_status add_kernel(sn__reader *r, const cJSON *row, void *place) {
   sn_record_kernel *kernel = place;
   uint64_t flags;
@@ -179,10 +182,8 @@ static sn_status add_storage(sn__reader *r, const cJSON *row, void *place) {
   static const char *const roles[] = {"parameter", "buffer", "given", "state", "value"};
   sn_record_storage *storage = place;
   sn_record_size a, b;
-  uint64_t dtype;
   if (sn__read_size(r, item_of(row, 0), "storages: a", &a) != SN_OK ||
-      sn__read_size(r, item_of(row, 1), "storages: b", &b) != SN_OK ||
-      sn__read_count(r, item_of(row, 2), "storages: dtype", 0, UINT8_MAX - 1, &dtype) != SN_OK)
+      sn__read_size(r, item_of(row, 1), "storages: b", &b) != SN_OK)
     return r->err->code;
   storage->bytes = (sn_record_size){a.a, b.a};
   if (!cJSON_IsString(item_of(row, 3))) return sn__read_fail(r, "storages: a device was expected, \"cuda\"");
@@ -208,10 +209,6 @@ static sn_status add_parameter(sn__reader *r, const cJSON *row, void *place) {
   return SN_OK;
 }
 
-static sn_status add_dtype(sn__reader *r, const cJSON *row, void *place) {
-  return read_text(r, row, "dtypes", (const char **)place);
-}
-
 /* ---- lines ---- */
 
 #define TABLE(name, row)                                                                                               \
@@ -221,8 +218,8 @@ static const struct {
   const char *name;
   size_t rows, count, size;
   sn_status (*add)(sn__reader *r, const cJSON *row, void *place);
-} tables[] = {TABLE(kernels, add_kernel),   TABLE(modules, add_module), TABLE(calls, add_call),
-              TABLE(storages, add_storage), TABLE(dtypes, add_dtype),   TABLE(parameters, add_parameter)};
+} tables[] = {TABLE(kernels, add_kernel), TABLE(modules, add_module), TABLE(calls, add_call),
+              TABLE(storages, add_storage), TABLE(parameters, add_parameter)};
 
 /* Each table is there once, ahead of the events. */
 static sn_status read_table(sn__reader *r, const cJSON *table) {

@@ -66,10 +66,10 @@ static sn_status add_event(sn__reader *r, sn_record_kind kind, uint32_t id, uint
 
 enum { OP_ITEMS = 12 }; /* "o", kernel, phase, node, call, reads, makes, changes, flops, read, written, dtype */
 
-/* Behind those: shapes of some kernels, an object or an array; then, of a sum, 1 or 2 and its first summand. */
+/* Behind those: shapes of some kernels, a list or null; then, of a sum, 1 or 2 and its first summand. */
 static sn_status read_rest(sn__reader *r, const cJSON *at, sn_record_op *op) {
   uint64_t sum;
-  if (at && (cJSON_IsArray(at) || cJSON_IsObject(at) || cJSON_IsNull(at))) at = at->next;
+  if (at && (cJSON_IsArray(at) || cJSON_IsNull(at))) at = at->next;
   if (!at) return SN_OK;
   if (sn__read_count(r, at, "sum", 0, 2, &sum) != SN_OK) return r->err->code;
   if (sum == 0) return SN_OK;
@@ -109,7 +109,7 @@ static sn_status read_op(sn__reader *r, const cJSON *array) {
     if (!item) return sn__read_fail(r, "an operation has %d items at least, not %d", OP_ITEMS, i);
     at[i] = item;
   }
-  uint64_t phase, dtype;
+  uint64_t phase;
   const sn_record *record = r->record;
   sn_record_op op = {.first_ref = r->refs.count, .summand = SN_NONE};
   if (sn__read_id(r, at[1], "kernel", record->n_kernels, &op.kernel) != SN_OK ||
@@ -122,12 +122,9 @@ static sn_status read_op(sn__reader *r, const cJSON *array) {
       sn__read_size(r, at[9], "bytes read", &op.read) != SN_OK ||
       sn__read_size(r, at[10], "bytes written", &op.written) != SN_OK)
     return r->err->code;
-  if (cJSON_IsNumber(at[11]) && at[11]->valuedouble < 0)
-    dtype = UINT8_MAX; /* it has no output */
-  else if (sn__read_count(r, at[11], "dtype", 0, record->n_dtypes ? record->n_dtypes - 1 : 0, &dtype) != SN_OK)
-    return r->err->code;
+  if (!cJSON_IsString(at[11])) return sn__read_fail(r, "dtype: a text was expected");
+  op.narrow = strcmp(at[11]->valuestring, "bfloat16") == 0 || strcmp(at[11]->valuestring, "float16") == 0;
   op.phase = (uint8_t)phase;
-  op.dtype = (uint8_t)dtype;
   if (read_rest(r, item, &op) != SN_OK) return r->err->code;
   sn_record_op *kept = sn__list_add(r, &r->ops, sizeof *kept);
   if (!kept) return r->err->code;
@@ -218,6 +215,7 @@ sn_status sn__read_event(sn__reader *r, const cJSON *item) {
   const cJSON *first = cJSON_IsArray(item) ? item->child : NULL;
   if (!first || !cJSON_IsString(first) || strlen(first->valuestring) != 1)
     return sn__read_fail(r, "an event is a list that begins with its kind, [\"o\", ..]");
+  if (r->ended) return sn__read_fail(r, "an event behind the end");
   switch (first->valuestring[0]) {
   case 'o':
     return read_op(r, item);
@@ -241,6 +239,9 @@ sn_status sn__read_event(sn__reader *r, const cJSON *item) {
     return read_leave(r, item);
   case 'i':
     return read_iteration(r, item);
+  case 'e':
+    r->ended = true;
+    return SN_OK;
   case 'p':
     return SN_OK; /* the phase stands at each operation */
   default:
@@ -249,8 +250,8 @@ sn_status sn__read_event(sn__reader *r, const cJSON *item) {
 }
 
 sn_status sn__read_events_end(sn__reader *r) {
-  if (!r->begun) return sn__read_fail(r, "the file ends and no iteration has begun: it is cut off");
-  if (r->call_stack.count > 0) return sn__read_fail(r, "the file ends within a module: it is cut off");
+  if (!r->ended) return sn__read_fail(r, "the file is cut off: its last line is no [\"e\"]; record it again");
+  if (r->call_stack.count > 0) return sn__read_fail(r, "a module is entered and never left");
   if (r->ops.count == 0) return sn__read_fail(r, "nothing was recorded: the file has no operation");
   return SN_OK;
 }

@@ -27,7 +27,8 @@ typedef struct sn__reader {
   sn__list ops, refs, events;
   sn__list storage_lives, handle_lives, ghost_lives; /* uint8_t: sn__life, of Python's hold */
   sn__list call_stack;                               /* uint32_t */
-  bool begun;                                        /* an iteration has */
+  bool ended;
+  bool begun; /* an iteration has */
   sn_err *err;
 } sn__reader;
 

@@ -76,7 +76,7 @@ typedef struct sn_record_op {
   uint32_t kernel, call;
   int64_t node;       /* of autograd: made by it, forward; being differentiated, backward; below 0: none */
   uint8_t phase;      /* sn_record_phase */
-  uint8_t dtype;      /* record->dtypes[]; of the first output */
+  bool narrow;        /* its first output has two bytes an element */
   bool adds_in_place; /* a sum of gradients that PyTorch writes over its first summand, which is `summand` */
   uint32_t summand;
   uint32_t first_ref, n_reads, n_makes, n_changes;
@@ -106,16 +106,15 @@ typedef struct sn_record {
   const char *name, *torch;                       /* of the model; the version of PyTorch */
   uint32_t batches[SN_RECORD_BATCHES], n_batches; /* recorded with; of one alone it holds for no other */
   uint32_t iterations, handles, ghosts;
-  uint32_t n_assumed;  /* places where only values would tell */
-  const char *assumed; /* the first of them, "train.py:12 nonzero"; NULL: none */
-  bool compiled;       /* a compiled model, recorded as it runs without compiling */
-  uint32_t n_kernels, n_modules, n_calls, n_storages, n_parameters, n_dtypes;
+  uint32_t n_assumed;               /* places where only values would tell */
+  const char *assumed, *assumed_at; /* the first: what, and at which of the user's lines; NULL: none */
+  bool compiled;                    /* a compiled model, recorded as it runs without compiling */
+  uint32_t n_kernels, n_modules, n_calls, n_storages, n_parameters;
   const sn_record_kernel *kernels;
   const sn_record_module *modules;
   const sn_record_call *calls;
   const sn_record_storage *storages;
   const sn_record_parameter *parameters;
-  const char *const *dtypes; /* "float32" */
   uint32_t n_ops, n_refs, n_events;
   const sn_record_op *ops;
   const uint32_t *refs;

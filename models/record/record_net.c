@@ -20,7 +20,7 @@ typedef struct maker {
   struct sn_recorded *recorded;
   sn_layer *layers;
   sn_named_module *modules;
-  uint32_t *layer, *region;
+  uint32_t *layer;
   uint32_t *block; /* per call: the outermost block's call that it is in, or is; SN_NONE */
   sn_err *err;
 } maker;
@@ -116,6 +116,30 @@ static sn_status find_blocks(maker *m) {
   return good ? SN_OK : sn_fail_memory(m->err);
 }
 
+/* Calls of blocks in the forward pass. One that keeps nothing is not worth running again. */
+static sn_status find_regions(maker *m) {
+  struct sn_recorded *w = m->recorded;
+  uint32_t op = 0, call = SN_NONE, n = 0;
+  sn_record_region *regions = sn_arena_alloc(m->arena, m->record->n_calls, sizeof *regions);
+  if (!regions) return sn_fail_memory(m->err);
+  for (uint32_t e = w->first_event; e < w->end_event && op < w->n_forward; e++) {
+    const sn_record_event *event = &m->record->events[e];
+    op += event->kind == SN_RECORD_OP;
+    if (event->kind == SN_RECORD_ENTER && m->block[event->id] == event->id && n < m->record->n_calls) {
+      call = event->id;
+      regions[n] = (sn_record_region){.first = op};
+    }
+    if (event->kind == SN_RECORD_KEPT && call != SN_NONE) regions[n].again_end = op;
+    if (event->kind != SN_RECORD_LEAVE || event->id != call) continue;
+    regions[n].end = op;
+    n += regions[n].again_end > regions[n].first;
+    call = SN_NONE;
+  }
+  w->regions = regions;
+  w->n_regions = n;
+  return SN_OK;
+}
+
 /* ---- layers ---- */
 
 /* "convolution" of "aten.convolution.default". */
@@ -136,7 +160,6 @@ static bool name_layer(maker *m, uint32_t index, const sn_record_op *op) {
   m->layers[index].name = sn_arena_print(m->arena, "%s%s%.*s", path, *path ? ":" : "", length, kernel);
   uint32_t block = m->block[op->call];
   m->modules[index] = (sn_named_module){.path = path, .block = block == SN_NONE ? NULL : module_path(m->record, block)};
-  m->region[index] = block;
   return m->layers[index].name != NULL;
 }
 
@@ -191,14 +214,12 @@ static sn_status make_layers(maker *m, uint32_t *n_layers) {
   m->layers = sn_arena_alloc(m->arena, room, sizeof *m->layers);
   m->modules = sn_arena_alloc(m->arena, room, sizeof *m->modules);
   m->layer = sn_arena_alloc(m->arena, w->n_ops, sizeof *m->layer);
-  m->region = sn_arena_alloc(m->arena, room, sizeof *m->region);
-  if (!m->layers || !m->modules || !m->layer || !m->region) return sn_fail_memory(m->err);
+  if (!m->layers || !m->modules || !m->layer) return sn_fail_memory(m->err);
   m->layers[0] = plain_layer();
   m->layers[0].op = SN_DATA;
   m->layers[0].name = "data";
   m->layers[0].n_outputs = 1;
   m->modules[0].path = "data";
-  m->region[0] = SN_NONE;
   for (uint32_t i = 0; i < w->n_ops; i++) {
     const sn_record_op *op = &m->record->ops[w->first_op + i];
     if (op->phase == SN_RECORD_BACKWARD) continue;
@@ -208,7 +229,6 @@ static sn_status make_layers(maker *m, uint32_t *n_layers) {
     m->layers[n] = plain_layer();
     if (op->phase == SN_RECORD_UPDATE) {
       m->layers[n].name = m->modules[n].path = "optimizer";
-      m->region[n] = SN_NONE;
       optimizer = n;
     } else if (!name_layer(m, n, op)) {
       return sn_fail_memory(m->err);
@@ -260,9 +280,9 @@ static sn_status make(maker *m, uint32_t batch) {
   if (w->n_ops == 0) return sn_fail(m->err, SN_BAD_INPUT, "%s: its last iteration has no operation", m->record->name);
   if (w->n_ops >= SN_MAX_LAYERS)
     return sn_fail(m->err, SN_BAD_INPUT, "%s: an iteration of more than %u operations", m->record->name, SN_MAX_LAYERS);
-  if (find_blocks(m) != SN_OK || make_layers(m, &net->n_layers) != SN_OK) return m->err->code;
+  if (find_blocks(m) != SN_OK || find_regions(m) != SN_OK || make_layers(m, &net->n_layers) != SN_OK)
+    return m->err->code;
   w->layer = m->layer;
-  w->region = m->region;
   for (int in_place = 0; in_place < 2; in_place++)
     if (!(w->lives[in_place] = sn_record_lives_find(w, in_place, m->arena))) return sn_fail_memory(m->err);
   net->name = m->record->name;

@@ -14,6 +14,13 @@
 #include "models/net/net.h"
 #include "models/record/record.h"
 
+/* A call of a block, a module that a ModuleList or Sequential has several of: what people put into
+ * torch.utils.checkpoint. In operations of the iteration. */
+typedef struct sn_record_region {
+  uint32_t first, end; /* it is first .. end - 1, in the forward pass */
+  uint32_t again_end;  /* where it is run again, it stops ahead of this one: nothing behind is kept for backward */
+} sn_record_region;
+
 /* What a network of a recording has beside its layers. */
 struct sn_recorded {
   const sn_record *record;
@@ -25,8 +32,8 @@ struct sn_recorded {
   const struct sn_record_life *lives[2]; /* per storage (models/record/lives.h): sums apart, and in place */
   const uint32_t *layer;                 /* per operation of the iteration: an operation of backward has the layer whose
                                     * forward made its node */
-  const uint32_t *region; /* per layer: the call of the block that it is in, a module that a ModuleList or Sequential
-                           * has several of; SN_NONE: in none */
+  uint32_t n_regions;
+  const sn_record_region *regions; /* the outermost ones, in order; of those that keep something */
 };
 
 /* The only batch that the recording of a network holds for; 0: any, or the network is of none. */

@@ -137,10 +137,11 @@ struct sn_route {
   const sn_permit *permits;
   const sn_tensor *tensors;
   const sn_sum *sums;
-  const sn_step_work *work;  /* per step, of a recording; NULL: the layers' */
-  const uint32_t *regions;   /* per layer, of a recording: the block that it is in, SN_NONE: none; NULL: blocks are found
-                              * by how values meet (sim/schedule/units.h) */
-  const uint32_t *output;          /* per value of the net: the tensor that holds it; SN_NONE for DATA's */
+  const sn_step_work *work; /* per step, of a recording; NULL: the layers' */
+  uint32_t n_regions;
+  const struct sn_record_region *regions; /* of a recording: its blocks (models/record/record_net.h); NULL: they are
+                                           * found by how values meet (sim/schedule/units.h) */
+  const uint32_t *output;                 /* per value of the net: the tensor that holds it; SN_NONE for DATA's */
   const uint32_t *gradient;        /* per value: the tensor that holds the gradient with respect to it; SN_NONE: none */
   const sn_part *part;             /* per value: where in that tensor */
   const uint32_t *weight_gradient; /* per layer: its first SN_PARAMETER_GRADIENT; the bias', where it has one, is the

@@ -25,7 +25,7 @@ char *sn_tensor_name(const sn_route *route, uint32_t tensor, char *text, size_t 
   bool carried = route->tensors[tensor].role == SN_CARRIED;
   const sn_tensor *t = &route->tensors[carried ? route->tensors[tensor].port : tensor];
   const sn_layer *layer = &route->layers[t->layer];
-  if (route->regions) {
+  if (route->work) {
     snprintf(text, room, t->port ? "%s.%s%u" : "%s.%s", layer->name, suffixes[t->role], t->port);
     return text;
   }

@@ -166,12 +166,11 @@ static void make_step(maker *m, uint32_t index) {
                               .first_access = first,
                               .n_accesses = m->route->n_accesses - first};
   uint32_t flags = m->record->kernels[op->kernel].flags;
-  const char *dtype = op->dtype < m->record->n_dtypes ? m->record->dtypes[op->dtype] : "";
   m->work[index] =
       (sn_step_work){.flops = sn_record_amount(op->flops, m->net->batch),
                      .bytes = sn_record_amount(op->read, m->net->batch) + sn_record_amount(op->written, m->net->batch),
                      .convolves = (flags & SN_RECORD_CONVOLUTION) != 0,
-                     .narrow = strcmp(dtype, "bfloat16") == 0 || strcmp(dtype, "float16") == 0};
+                     .narrow = op->narrow};
 }
 
 /* ---- the route ---- */
@@ -238,7 +237,8 @@ static sn_status fill(maker *m, sn_arena *arena, sn_err *err) {
   r->n_layers = m->net->n_layers;
   r->layers = m->net->layers;
   r->modules = m->net->modules;
-  r->regions = m->w->region;
+  r->regions = m->w->regions;
+  r->n_regions = m->w->n_regions;
   r->net = m->net;
   r->n_steps = m->w->n_ops;
   bool one = m->w->backwards == 1;

@@ -9,6 +9,7 @@
 
 #include "base/checked.h"
 #include "models/op/op.h"
+#include "models/record/record_net.h"
 #include "sim/graph/route.h"
 #include "sim/memory/pool.h"
 #include "sim/schedule/schedule_sqrt.h"
@@ -217,7 +218,7 @@ static bool needs_forward(const sn_route *route, uint32_t backward) {
   const sn_step *step = &route->steps[backward];
   for (uint32_t i = 0; i < step->n_accesses; i++) {
     sn_access access = route->accesses[step->first_access + i];
-    if (access.mode != SN_WRITE && is_forward_made(&route->tensors[access.tensor])) return true;
+    if (access.mode != SN_WRITE && !access.held && is_forward_made(&route->tensors[access.tensor])) return true;
   }
   return false;
 }
@@ -227,12 +228,19 @@ bool sn_schedule_needs_forward(const sn_route *route, uint32_t forward) {
   return backward != SN_NONE && needs_forward(route, backward);
 }
 
-/* Runs the forward steps of a unit again, up to the last one whose backward needs something. */
+/* Where a unit that runs again stops: behind the last step whose backward needs something. */
+static uint32_t rerun_end(const sn_route *route, uint32_t first, uint32_t end) {
+  uint32_t stop = first;
+  for (uint32_t r = route->n_regions; r-- > 0 && stop == first;)
+    if (route->regions[r].first >= first && route->regions[r].end <= end) stop = route->regions[r].again_end;
+  if (route->regions) return stop;
+  while (end > first && !sn_schedule_needs_forward(route, end - 1)) end--;
+  return end;
+}
+
 static sn_status rerun_unit(maker *m, const sn_units *units, uint32_t unit, uint32_t at_step) {
-  const sn_route *route = m->route;
-  uint32_t end = units->first[unit + 1];
+  uint32_t end = rerun_end(m->route, units->first[unit], units->first[unit + 1]);
   sn_status status = SN_OK;
-  while (end > units->first[unit] && !sn_schedule_needs_forward(route, end - 1)) end--;
   for (uint32_t s = units->first[unit]; s < end && status == SN_OK; s++) status = add_execution(m, s, at_step, true);
   return status;
 }
@@ -247,7 +255,7 @@ static sn_status make_unit_executions(maker *m, const sn_units *units, const boo
     uint32_t unit = backward && needs_forward(route, s) ? sn_units_of(units, route, s) : units->count;
     bool enters = unit < next;
     if (enters) next = unit;
-    if (enters && (!again || again[unit])) status = rerun_unit(m, units, unit, s);
+    if (enters && !sn_units_stays(units, unit) && (!again || again[unit])) status = rerun_unit(m, units, unit, s);
     if (status == SN_OK) status = add_execution(m, s, s, false);
   }
   return status;
@@ -401,7 +409,10 @@ sn_schedule *sn_schedule_first_units(const sn_route *route, uint32_t count, sn_e
   sn_schedule *schedule = NULL;
   if (sn_units_find(route, &units, err) != SN_OK) return NULL;
   bool *again = calloc((size_t)units.count + 1, sizeof *again);
-  for (uint32_t u = 0; again && u < units.count; u++) again[u] = u < count;
+  for (uint32_t u = 0; again && u < units.count; u++) {
+    again[u] = !sn_units_stays(&units, u) && count > 0;
+    count -= again[u];
+  }
   if (again)
     schedule = sn_schedule_checkpoints(route, &units, again, err);
   else

@@ -17,6 +17,7 @@ typedef struct piece {
   uint64_t output_bytes;             /* 0: the loss */
   uint64_t held_bytes;               /* made in it and read by backward, without the output */
   bool reads_input, reads_output;    /* its backward does */
+  bool stays;                        /* it is no module, so that it is in no region */
   uint64_t keep_load, drop_load;     /* of forward that leaves all that backward reads, and the output alone */
   uint64_t backward_load;            /* with all that was kept, and with gradients */
   uint64_t gradient_bytes;           /* there when its backward begins */
@@ -247,6 +248,7 @@ sn_checkpoints *sn_checkpoints_new(const sn_route *route, const sn_costs *costs,
   }
   for (uint32_t p = 0; p < c->count && status == SN_OK; p++) {
     c->pieces[p].first = c->units.first[p];
+    c->pieces[p].stays = p + 1 == c->count || sn_units_stays(&c->units, p);
     c->pieces[p].end = p + 1 < c->count ? c->units.first[p + 1] : route->first_backward;
   }
   if (status == SN_OK) status = measure(c, costs, err);
@@ -316,7 +318,7 @@ static uint32_t find_regions(const sn_checkpoints *c, uint32_t p, region found[S
   uint64_t inside = 0, forward = 0, again = 0, backward = 0;
   int64_t ns = 0;
   uint32_t count = 0;
-  for (uint32_t q = p; q + 1 < c->count && count < SN_CHECKPOINT_UNITS; q++) {
+  for (uint32_t q = p; !c->pieces[q].stays && count < SN_CHECKPOINT_UNITS; q++) {
     const piece *at = &c->pieces[q];
     bool held = q > p && (c->pieces[q - 1].reads_output || at->reads_input);
     uint64_t before = q > p ? output_ahead(c, q) : 0;

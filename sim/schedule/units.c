@@ -1,6 +1,7 @@
 /* Cutting the forward pass into units; see the header. */
 #include "sim/schedule/units.h"
 
+#include "models/record/record_net.h"
 #include "sim/graph/route.h"
 
 #include <stdbool.h>
@@ -176,7 +177,30 @@ static bool cut_sequential(const sn_route *route, const uses *u, sn_units *units
   return good;
 }
 
+/* The modules of a recording, and what lies between them. */
+static sn_status take_regions(const sn_route *route, sn_units *units, sn_err *err) {
+  size_t most = 2 * (size_t)route->n_regions + 2;
+  uint32_t n = 0, at = 0;
+  *units = (sn_units){.first = calloc(most, sizeof *units->first), .stays = calloc(most, sizeof *units->stays)};
+  if (!units->first || !units->stays) {
+    sn_units_clear(units);
+    return sn_fail_memory(err);
+  }
+  for (uint32_t r = 0; r < route->n_regions; r++) {
+    if (route->regions[r].first > at) {
+      units->stays[n] = true;
+      units->first[n++] = at;
+    }
+    units->first[n++] = route->regions[r].first;
+    at = route->regions[r].end;
+  }
+  units->first[n] = at;
+  units->count = n;
+  return SN_OK;
+}
+
 sn_status sn_units_find(const sn_route *route, sn_units *units, sn_err *err) {
+  if (route->regions) return take_regions(route, units, err);
   size_t tensors = (size_t)route->n_tensors + 1;
   uses u = {calloc(tensors, sizeof *u.last), calloc(tensors, sizeof *u.changed),
             calloc((size_t)route->first_backward + 1, sizeof *u.ends)};
@@ -197,6 +221,7 @@ sn_status sn_units_find(const sn_route *route, sn_units *units, sn_err *err) {
 
 void sn_units_clear(sn_units *units) {
   free(units->first);
+  free(units->stays);
   *units = (sn_units){0};
 }
 

@@ -18,6 +18,8 @@
  *
  *   conv relu conv relu conv relu | conv relu conv relu conv relu | conv relu conv relu conv relu loss     k = 3
  *
+ * Of a recording the modules are known (sn_route.regions), and what lies between them is a unit that stays.
+ *
  * A unit has two steps at least. What lies behind the last cut holds the loss and is no unit. O(steps + accesses).
  */
 #ifndef SN_SIM_SCHEDULE_UNITS_H
@@ -26,13 +28,19 @@
 #include "base/err.h"
 #include "sim/graph/pass.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef struct sn_units {
   uint32_t count;
   uint32_t segments; /* it is a chain that checkpoint_sequential() cuts into so many; 0: it is not */
   uint32_t *first;   /* unit u is the forward steps first[u] .. first[u + 1] - 1; count + 1 entries */
+  bool *stays;       /* per unit: nobody runs it again, as it is no module; NULL: all may run again */
 } sn_units;
+
+static inline bool sn_units_stays(const sn_units *units, uint32_t unit) {
+  return units->stays && units->stays[unit];
+}
 
 /* Free with sn_units_clear(). */
 sn_status sn_units_find(const sn_route *route, sn_units *units, sn_err *err);
