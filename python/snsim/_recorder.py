@@ -12,6 +12,7 @@ from . import _costs
 from ._events import (ACCUMULATION, APART, BACKWARD, BUFFER, FORWARD, GIVEN, IN_PLACE, OUTSIDE, PARAMETER, STATE, UPDATE, VALUE,
                       Operation, Storage, Tape)
 from ._gpu import FakeGpu
+from ._values import written
 
 ADD = torch.ops.aten.add.Tensor
 _ALONE_TENSOR, _ALONE_STORAGE = 4, 2  # C++ references to a summand that nobody but the engine holds, seen from a mode
@@ -183,9 +184,11 @@ class Recorder:
     def _newest_node(self) -> int:
         return torch._C._autograd._get_sequence_nr() - 1 - self._first_node
 
-    def _node(self) -> int:
-        if not self.gpu.devices.engine:
-            return self._newest_node()
+    def _node(self, inputs: List[torch.Tensor]) -> int:
+        """Whose operation it is: of the forward pass the newest node, which has just been made for it."""
+        if not self.gpu.devices.in_backward:
+            traced = torch.is_grad_enabled() and any(x.requires_grad for x in inputs)
+            return self._newest_node() if traced or self.gpu.devices.custom else OUTSIDE
         node = torch._C._current_autograd_node()
         if node is None:
             return OUTSIDE
@@ -209,7 +212,7 @@ class Recorder:
         if not self.on:
             return None
         reads = [self.storage(x) for x in inputs]
-        return reads, self._node(), self._sum(func, args, kwargs)
+        return reads, self._node(inputs), self._sum(func, args, kwargs)
 
     def _sum(self, func: Any, args: Any, kwargs: Any) -> int:
         """Does the engine add two gradients here, and would it do so in place without a mode?"""
@@ -229,7 +232,8 @@ class Recorder:
         makes: List[int] = []
         for tensor in outputs:
             self.storage(tensor, born=makes)
-        changes = self._changes(func, args, kwargs, makes) if func._schema.is_mutable else []
+        changed = [self.storage(x) for x in written(func, args, kwargs)] if func._schema.is_mutable else []
+        changes = [number for number in dict.fromkeys(changed) if number not in makes]
         if not makes and not changes:
             return  # a view
         flags = _costs.flags_of(func)
@@ -241,13 +245,3 @@ class Recorder:
             _costs.flops_of(func, args, kwargs, result), _costs.bytes_of(inputs), _costs.bytes_of(outputs),
             str(outputs[0].dtype)[6:] if outputs else "", _costs.shapes_of(func, flags, args, kwargs, inputs),
             adds, reads[0] if adds else -1))
-
-    def _changes(self, func: Any, args: Any, kwargs: Any, makes: List[int]) -> List[int]:
-        """Storages of arguments that the operation writes to."""
-        changed: List[int] = []
-        for position, argument in enumerate(func._schema.arguments):
-            if argument.alias_info is None or not argument.alias_info.is_write:
-                continue
-            value = args[position] if position < len(args) else kwargs.get(argument.name)
-            changed += [self.storage(x) for x in _costs.tensors_in(value)]
-        return [number for number in dict.fromkeys(changed) if number not in makes]

@@ -70,7 +70,7 @@ class Session:
 
     def __enter__(self) -> "Session":
         with contextlib.ExitStack() as stack:
-            for context in (random_states_kept(), self.mode, self._patches, self.gpu, Kernels(self.sm)):
+            for context in (random_states_kept(), self.mode, self._patches, self.gpu, self.kernels()):
                 stack.enter_context(context)
             self._stack = stack.pop_all()
         return self
@@ -78,6 +78,9 @@ class Session:
     def __exit__(self, *error: Any) -> None:
         self.recorder.on = False
         self._stack.close()
+
+    def kernels(self) -> Kernels:
+        return Kernels(self.sm)
 
     @property
     def tape(self) -> Tape:

@@ -24,6 +24,16 @@ def is_small(tensor: torch.Tensor) -> bool:
     return tensor.numel() <= (MOST_WHOLE if whole else MOST_FLOATS)
 
 
+def written(func: Any, args: Any, kwargs: Any) -> List[torch.Tensor]:
+    """Arguments that an operation writes to, by its schema."""
+    found: List[torch.Tensor] = []
+    for position, argument in enumerate(func._schema.arguments):
+        if argument.alias_info is not None and argument.alias_info.is_write:
+            value = args[position] if position < len(args) else kwargs.get(argument.name)
+            found += [x for x in tree_iter(value) if isinstance(x, torch.Tensor)]
+    return found
+
+
 class Values:
     """The shadows, and what had to be assumed."""
 
@@ -45,7 +55,8 @@ class Values:
 
     @staticmethod
     def give(tensor: torch.Tensor, value: torch.Tensor) -> None:
-        tensor._snsim_value = value
+        if getattr(tensor, "constant", None) is None:
+            tensor._snsim_value = value
 
     @staticmethod
     def forget(tensor: torch.Tensor) -> None:
@@ -56,11 +67,14 @@ class Values:
             tensor._snsim_value = None
 
     def follow(self, func: Any, args: Any, kwargs: Any, inputs: List[torch.Tensor], result: Any) -> None:
-        """Computes the shadow of an operation's result, if all it reads is known."""
+        """Computes the shadow of an operation's result, and what it changes, if all it reads is known."""
         made = [x for x in tree_iter(result) if isinstance(x, FakeTensor)]
-        if not made:
+        changed = written(func, args, kwargs) if func._schema.is_mutable else []
+        if not made and not changed:
             return
-        if self._computable(func, inputs, made):
+        if any(getattr(x, "_snsim_value", None) is None and getattr(x, "constant", None) is not None for x in changed):
+            return  # FakeTensorMode itself has computed it
+        if self._computable(func, inputs, made, changed):
             try:
                 values = self._compute(func, args, kwargs)
             except (RuntimeError, ValueError, TypeError, IndexError, NotImplementedError):
@@ -69,15 +83,13 @@ class Values:
                 for tensor, value in zip(made, values):
                     self.give(tensor, value)
                 return
-        changed = {id(x) for x in inputs}
-        for tensor in made:
-            if id(tensor) in changed or func._schema.is_mutable:
-                self.forget(tensor)
+        for tensor in changed:
+            self.forget(tensor)
 
-    def _computable(self, func: Any, inputs: List[torch.Tensor], made: List[torch.Tensor]) -> bool:
+    def _computable(self, func: Any, inputs: List[torch.Tensor], made: List[Any], changed: List[torch.Tensor]) -> bool:
         if _RANDOM in func.tags or "empty" in func.__name__ or not all(is_small(x) for x in made):
             return False
-        if func._schema.is_mutable and not all(isinstance(x, FakeTensor) for x in inputs):
+        if not all(isinstance(x, FakeTensor) for x in changed):
             return False  # the user's own tensors stay as they are
         return all(self.of(x) is not None for x in inputs)
 
