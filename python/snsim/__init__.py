@@ -1,0 +1,18 @@
+"""snsim: how much memory a training step in PyTorch takes, on a GPU that need not be there.
+
+    rec = snsim.record(model, (images,), loss=lambda y, x: F.cross_entropy(y, labels), optimizer=AdamW)
+
+Importing this imports no PyTorch; recording does.
+"""
+import importlib
+
+_WHERE = {"record": "_api", "recording": "_api", "Recording": "_file", "RecordingError": "_errors"}
+__all__ = sorted(_WHERE)
+
+
+def __getattr__(name):
+    if name not in _WHERE:
+        raise AttributeError(f"module 'snsim' has no attribute '{name}'")
+    value = getattr(importlib.import_module(f".{_WHERE[name]}", __name__), name)
+    globals()[name] = value
+    return value

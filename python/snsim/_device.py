@@ -1,0 +1,78 @@
+"""The device question. Without a GPU autograd fails where it notes a gradient's device, because it then asks for CUDA's
+context. C++ asks a fake tensor through an operator that our mode sees, so the answer can be the device of fakes, `meta`,
+where autograd notes it, and `cuda` where anybody else asks."""
+from __future__ import annotations
+
+from typing import Any, Dict, Iterable, List, Set
+
+import torch
+from torch.utils._pytree import tree_iter
+
+QUESTION = torch.ops.prim.device.default
+META = torch.device("meta")
+
+_UNTIL_HISTORY = 0  # of a tensor an operation made: answered `meta` until autograd has given it a history
+_ONCE = 1  # of a tensor an operation changed: the first question is autograd's
+
+
+class DeviceAnswers:
+    """Whose question is it? Told by what PyTorch is doing.
+
+    A parameter answered `meta` is not cast by autocast, silently; so the nodes that accumulate its gradient, which note
+    its device, are made before the recording (`adopt`), and it is `cuda` from then on.
+    """
+
+    def __init__(self) -> None:
+        self.engine = 0  # depth of backward()
+        self.creating = 0  # of them with create_graph
+        self.custom = 0  # depth of autograd.Function.apply
+        self._fresh: Dict[int, int] = {}  # by id: outputs of the last operation
+        self._adopted: Set[int] = set()
+        self._kept: List[Any] = []
+
+    @property
+    def in_backward(self) -> bool:
+        """In the engine and not in a forward that runs again there."""
+        return bool(self.engine) and (bool(self.creating) or not torch.is_grad_enabled())
+
+    def adopt(self, parameters: Iterable[torch.Tensor]) -> None:
+        """Makes each parameter's AccumulateGrad now, while it is answered `meta`, and keeps it."""
+        with torch.enable_grad():
+            for parameter in parameters:
+                if parameter.requires_grad and id(parameter) not in self._adopted:
+                    self._kept.append((parameter, parameter.expand_as(parameter).grad_fn.next_functions[0][0]))
+                    self._adopted.add(id(parameter))
+
+    def answer(self, tensor: torch.Tensor) -> torch.device:
+        device = getattr(tensor, "fake_device", None)
+        if device is None:
+            return tensor.device
+        return META if device.type == "cuda" and self._asked_by_autograd(tensor) else device
+
+    def _asked_by_autograd(self, tensor: torch.Tensor) -> bool:
+        if self.engine and (self.in_backward or torch._C._current_graph_task_id() == -1):
+            return True  # a node's own metadata; the second: the engine's roots
+        if not torch.is_grad_enabled():
+            return False
+        if self.custom or (tensor.requires_grad and tensor.is_leaf and id(tensor) not in self._adopted):
+            return True
+        kind = self._fresh.get(id(tensor))
+        if kind == _UNTIL_HISTORY:
+            return not tensor.requires_grad
+        return kind is not None and self._fresh.pop(id(tensor)) == _ONCE
+
+    def made(self, inputs: List[torch.Tensor], result: Any) -> None:
+        """An operation ended: of its results autograd will ask next."""
+        self._fresh = {}
+        if not torch.is_grad_enabled() or not any(tensor.requires_grad for tensor in inputs):
+            return
+        changed = {id(tensor) for tensor in inputs}
+        for tensor in tree_iter(result):
+            if not isinstance(tensor, torch.Tensor):
+                continue
+            if id(tensor) not in changed:
+                self._fresh[id(tensor)] = _UNTIL_HISTORY
+                continue
+            self._fresh[id(tensor)] = _ONCE
+            if tensor._base is not None:
+                self._fresh[id(tensor._base)] = _ONCE

@@ -1,0 +1,91 @@
+"""What goes wrong while recording, told with the user's line and a way out."""
+from __future__ import annotations
+
+import os
+import re
+import sys
+import sysconfig
+import traceback
+from types import FrameType
+from typing import Iterable, Iterator, Optional, Tuple
+
+_HERE = os.path.dirname(os.path.abspath(__file__))
+_LIBRARY = ("site-packages", "dist-packages")
+
+Place = Tuple[str, int]  # file, line
+
+
+class RecordingError(RuntimeError):
+    """A recording that could not be made; the text says where and what to do."""
+
+
+def _is_ours(file: str) -> bool:
+    torch = sys.modules.get("torch")
+    folder = os.path.dirname(torch.__file__) + os.sep if torch is not None and torch.__file__ else None
+    return file.startswith(_HERE + os.sep) or file.startswith("<") or bool(folder and file.startswith(folder))
+
+
+def _is_library(file: str) -> bool:
+    return any(part in file for part in _LIBRARY) or file.startswith(sysconfig.get_path("stdlib"))
+
+
+def _tell(places: Iterable[Place]) -> str:
+    """The user's innermost line of places (innermost first), and the library's if the line is in one. Without folders:
+    a recording is handed on."""
+    inner: Optional[Place] = None
+    for file, line in places:
+        if _is_ours(file):
+            continue
+        if not _is_library(file):
+            own = f"{os.path.basename(file)}:{line}"
+            return own if inner is None else f"{own} (in {os.path.basename(inner[0])}:{inner[1]})"
+        if inner is None and not file.startswith(sysconfig.get_path("stdlib")):
+            inner = (file, line)
+    return "" if inner is None else f"{os.path.basename(inner[0])}:{inner[1]}"
+
+
+def _frames(frame: Optional[FrameType]) -> Iterator[Place]:
+    while frame is not None:
+        yield frame.f_code.co_filename, frame.f_lineno
+        frame = frame.f_back
+
+
+def users_line() -> str:
+    """The line of the user's code that is being executed."""
+    return _tell(_frames(sys._getframe(1))) or "an unknown line"
+
+
+def line_of(error: BaseException) -> str:
+    """The line of the user's code that raised error."""
+    raised = [(frame.filename, frame.lineno or 0) for frame in reversed(traceback.extract_tb(error.__traceback__))]
+    return _tell([*raised, *_frames(sys._getframe(1))]) or "an unknown line"
+
+
+_OPERATOR = re.compile(r"\b([A-Za-z_]\w*(?:::|\.)\w+(?:\.\w+)?)\b")
+
+
+def _way_out(error: BaseException) -> str:
+    """What may be done about an error of PyTorch's or the user's."""
+    kind, text = type(error).__name__, str(error)
+    if kind == "UnsupportedOperatorException" or "fake impl" in text or "register_fake" in text:
+        found = _OPERATOR.search(text)
+        operator = found.group(1) if found else "an operator"
+        return f"{operator} has no fake kernel, which says what its results look like: write one with torch.library.register_fake"
+    if kind in ("DynamicOutputShapeException", "DataDependentOutputException"):
+        return f"{text}: the result depends on values, which a recording has not: replace it by something of a fixed size"
+    if "data pointer" in text or ".numpy()" in text or "numpy" in text and kind in ("RuntimeError", "TypeError"):
+        return f"{text.splitlines()[0]}: .numpy() and pointers need values, which a recording has not: keep them out of the step"
+    if "device" in text and ("found at least two" in text or "Expected all tensors" in text or "found two different devices" in text):
+        return (f"{text.splitlines()[0]}: a tensor was left on the CPU: give it as an input or a target, register it as a buffer, "
+                "or move it with .cuda()")
+    if "SymInt" in text or "symbolic" in text:
+        return f"{text.splitlines()[0]}: record without torch.compile(dynamic=True)"
+    return text.strip() or kind
+
+
+def explained(error: Exception) -> RecordingError:
+    """The error that the user sees instead of error."""
+    if isinstance(error, RecordingError):
+        return error
+    name = "" if type(error) is RuntimeError else f" ({type(error).__name__})"
+    return RecordingError(f"{line_of(error)}: {_way_out(error)}{name}")

@@ -1,0 +1,218 @@
+"""Everything of PyTorch and of libraries that is replaced while recording, and put back afterwards whatever happens."""
+from __future__ import annotations
+
+import contextlib
+import gc
+import random
+import sys
+import types
+from typing import Any, Callable, Iterator, Optional
+
+import torch
+import torch.autograd.graph
+from torch._subclasses import fake_tensor
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torch.optim.optimizer import _foreach_supported_types as _of_optimizers
+from torch.utils._foreach_utils import _foreach_supported_types as _of_tensors
+
+from ._gpu import FakeGpu
+from ._kernels import Kernels, flatten_weights
+
+_GONE = object()
+Phase = Callable[[bool], None]
+
+
+@contextlib.contextmanager
+def replaced(owner: Any, **values: Any) -> Iterator[None]:
+    """Attributes of owner, replaced for a while."""
+    before = {name: vars(owner).get(name, _GONE) for name in values}
+    try:
+        for name, value in values.items():
+            setattr(owner, name, value)
+        yield
+    finally:
+        for name, value in before.items():
+            if value is _GONE:
+                delattr(owner, name)
+            else:
+                setattr(owner, name, value)
+
+
+@contextlib.contextmanager
+def _with_element(items: list, item: Any) -> Iterator[None]:
+    items.append(item)
+    try:
+        yield
+    finally:
+        items.remove(item)
+
+
+@contextlib.contextmanager
+def random_states_kept() -> Iterator[None]:
+    """Python's, NumPy's and PyTorch's generators are afterwards as before."""
+    numpy = sys.modules.get("numpy")
+    python, cpu = random.getstate(), torch.get_rng_state()
+    state = numpy.random.get_state() if numpy is not None else None
+    try:
+        yield
+    finally:
+        random.setstate(python)
+        torch.set_rng_state(cpu)
+        if numpy is not None and state is not None:
+            numpy.random.set_state(state)
+
+
+@contextlib.contextmanager
+def no_collector() -> Iterator[None]:
+    """Objects die when the last reference goes, not when the collector happens to run."""
+    was = gc.isenabled()
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
+
+
+# the engine --------------------------------------------------------------------------------------------------------------
+
+
+def _engine(real: Callable[..., Any], gpu: FakeGpu, sm: int, phase: Optional[Phase]) -> Callable[..., Any]:
+    """backward(), which the device question and the function mode have to know of."""
+    def run(*args: Any, **kwargs: Any) -> Any:
+        creates = bool(args[3] if len(args) > 3 else kwargs.get("create_graph", False))
+        gpu.devices.engine += 1
+        gpu.devices.creating += creates
+        if phase is not None:
+            phase(True)
+        try:
+            with Kernels(sm):
+                return real(*args, **kwargs)
+        finally:
+            gpu.devices.engine -= 1
+            gpu.devices.creating -= creates
+            if phase is not None:
+                phase(False)
+    return run
+
+
+def _custom_apply(gpu: FakeGpu) -> Any:
+    real = torch.autograd.Function.__dict__["apply"]
+
+    def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
+        gpu.devices.custom += 1
+        try:
+            return real.__get__(None, cls)(*args, **kwargs)
+        finally:
+            gpu.devices.custom -= 1
+    return classmethod(apply)
+
+
+def _module_apply(module: torch.nn.Module, fn: Callable[[Any], Any], recurse: bool = True) -> torch.nn.Module:
+    """Module._apply for fakes, which PyTorch would swap and cannot: a parameter stays the object that it is."""
+    if recurse:
+        for child in module.children():
+            child._apply(fn)
+    for parameter in module._parameters.values():
+        if parameter is None:
+            continue
+        with torch.no_grad():
+            changed = fn(parameter)
+        if changed is not parameter:
+            parameter.data = changed
+            if isinstance(changed, FakeTensor):
+                parameter.fake_device = changed.fake_device
+    for name, buffer in module._buffers.items():
+        if buffer is not None:
+            module._buffers[name] = fn(buffer)
+    return module
+
+
+# the GPU -----------------------------------------------------------------------------------------------------------------
+
+
+class _Event:
+    """torch.cuda.Event, by which loops measure time."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        pass
+
+    def record(self, *args: Any) -> None:
+        pass
+
+    synchronize = wait = record
+
+    def query(self) -> bool:
+        return True
+
+    def elapsed_time(self, other: Any) -> float:
+        return 1.0
+
+
+def _cuda(sm: int) -> dict:
+    """What torch.cuda says of a GPU of architecture sm."""
+    total = 80 << 30
+    properties = types.SimpleNamespace(major=sm // 10, minor=sm % 10, name="recorded", total_memory=total,
+                                       multi_processor_count=108, max_threads_per_multi_processor=2048, warp_size=32)
+    nothing = lambda *args, **kwargs: None  # noqa: E731
+    zero = lambda *args, **kwargs: 0  # noqa: E731
+    return dict(
+        is_available=lambda: True, is_initialized=lambda: True, _lazy_init=nothing, init=nothing, _initialized=False,
+        current_device=zero, device_count=lambda: 1, set_device=nothing, synchronize=nothing, empty_cache=nothing,
+        get_device_capability=lambda *args: (sm // 10, sm % 10), get_device_properties=lambda *args: properties,
+        get_device_name=lambda *args: properties.name, is_bf16_supported=lambda *args, **kwargs: sm >= 80,
+        mem_get_info=lambda *args: (total, total), memory_allocated=zero, max_memory_allocated=zero, memory_reserved=zero,
+        max_memory_reserved=zero, reset_peak_memory_stats=nothing, manual_seed=nothing, manual_seed_all=nothing,
+        memory_stats=lambda *args: {}, Event=_Event)
+
+
+def _patch_libraries(stack: contextlib.ExitStack) -> None:
+    """Libraries take another path for fake tensors, with masks that a real run leaves out."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith(("transformers.", "diffusers.")) and "is_fake_tensor" in getattr(module, "__dict__", {}):
+            stack.enter_context(replaced(module, is_fake_tensor=lambda x: False))
+
+
+def _eager(stack: contextlib.ExitStack) -> None:
+    """What is compiled runs as it is written."""
+    if "torch._dynamo" in sys.modules:
+        stack.enter_context(torch.compiler.set_stance("force_eager"))
+
+
+class Patches(contextlib.ExitStack):
+    """All of it, as a context. `late()` is for libraries that a model's builder has imported meanwhile."""
+
+    def __init__(self, gpu: FakeGpu, sm: int, phase: Optional[Phase] = None) -> None:
+        super().__init__()
+        self._arguments = (gpu, sm, phase)
+
+    def __enter__(self) -> "Patches":
+        super().__enter__()
+        try:
+            self._enter(*self._arguments)
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def _enter(self, gpu: FakeGpu, sm: int, phase: Optional[Phase]) -> None:
+        engine = _engine(torch.autograd.graph._engine_run_backward, gpu, sm, phase)
+        enter = self.enter_context
+        enter(replaced(torch.autograd, _engine_run_backward=engine))
+        enter(replaced(torch.autograd.graph, _engine_run_backward=engine))
+        enter(replaced(torch.autograd.Function, apply=_custom_apply(gpu)))
+        enter(replaced(torch.nn.Module, _apply=_module_apply))
+        enter(replaced(torch.nn.RNNBase, flatten_parameters=flatten_weights))
+        enter(replaced(FakeTensorMode, avoid_device_init=property(lambda mode: True)))
+        if hasattr(fake_tensor, "init_gpu_context"):
+            enter(replaced(fake_tensor, init_gpu_context=lambda *args: None))
+        enter(replaced(torch.backends.cudnn, _init=lambda: True))
+        enter(replaced(torch.cuda, **{name: value for name, value in _cuda(sm).items() if hasattr(torch.cuda, name)}))
+        for types_ in (_of_optimizers, _of_tensors):
+            enter(_with_element(types_, FakeTensor))  # optimizers take their form for GPUs
+        self.late()
+
+    def late(self) -> None:
+        _patch_libraries(self)
+        _eager(self)

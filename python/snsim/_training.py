@@ -1,0 +1,174 @@
+"""A model, inputs, a loss and an optimizer: the training step that they make, recorded at a batch."""
+from __future__ import annotations
+
+import contextlib
+import inspect
+from typing import Any, Callable, Dict, List, Optional, Tuple
+
+import torch
+
+from ._errors import RecordingError
+from ._events import Tape
+from ._inputs import Given, normalized, resized, rows_of, with_tensors
+from ._session import Session
+from ._standins import brought, brought_along, standing_in, training
+
+Tapes = Callable[[int], Tape]
+
+
+def as_many_as_taken(function: Callable[..., Any], arguments: List[Any]) -> Any:
+    """function(*arguments), without the last ones if it takes fewer."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return function(*arguments)
+    if not any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        taken = sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)
+        arguments = arguments[:taken]
+    return function(*arguments)
+
+
+def loss_of_output(output: Any) -> torch.Tensor:
+    """The output's own loss, or the mean of its first floating tensor."""
+    own = output.get("loss") if isinstance(output, dict) else getattr(output, "loss", None)
+    if isinstance(own, torch.Tensor):
+        return own
+    for tensor in _tensors(output):
+        if tensor.is_floating_point():
+            return tensor if not tensor.dim() else tensor.mean()
+    raise RecordingError("the output holds no floating tensor to make a loss of: give loss=lambda output, *inputs: ...")
+
+
+def _tensors(output: Any) -> List[torch.Tensor]:
+    from torch.utils._pytree import tree_leaves
+    values = list(output.values()) if isinstance(output, dict) else output
+    return [x for x in tree_leaves(values) if isinstance(x, torch.Tensor)]
+
+
+def is_existing(optimizer: Any) -> bool:
+    return isinstance(optimizer, torch.optim.Optimizer)
+
+
+class Training:
+    """What record() was asked for."""
+
+    def __init__(self, model: Any, inputs: Any, loss: Any, targets: Any, optimizer: Any, train: bool, autocast: Any, batch: Any,
+                 iterations: int, sm: int, share: float) -> None:
+        self.model, self.loss, self.optimizer, self.train, self.autocast = model, loss, optimizer, train, autocast
+        self.batch, self.iterations, self.sm, self.share = batch, iterations, sm, share
+        self.inputs, self.targets = inputs, targets
+        self.name = type(model).__name__ if isinstance(model, torch.nn.Module) else getattr(model, "__name__", "model")
+        if not isinstance(model, torch.nn.Module) and not callable(model):
+            raise RecordingError(f"a {type(model).__name__} is no model: give a module, or a function that builds one")
+
+    def recorded(self, of_any_batch: Callable[..., Any]) -> Any:
+        """Tape and batches."""
+        rows = None if callable(self.batch) else rows_of(with_tensors(normalized(self.inputs)))
+        if self.batch is None or callable(self.batch):
+            if rows is None and self.batch is None:
+                return self.tape(None), (1,)
+            return of_any_batch(self.tape, rows)
+        return self.tape(self.batch), (self.batch,)
+
+    # a batch ---------------------------------------------------------------------------------------------------------
+
+    def data(self, batch: Optional[int]) -> Tuple[Any, List[Any], List[torch.Tensor]]:
+        """Inputs, targets and what the loss finds around it, of that many rows."""
+        inputs, targets = self.inputs, self.targets
+        if callable(self.batch):
+            made = self.batch(batch)
+            inputs, targets = made if _are_both(made, targets) else (made, targets)
+        if isinstance(targets, torch.Tensor):
+            targets = (targets,)
+        data = with_tensors(normalized(inputs)), with_tensors(list(targets)), brought_along(self.loss)
+        rows = rows_of(data)
+        return data if batch is None or rows is None or callable(self.batch) else resized(data, rows, batch)
+
+    # a run -----------------------------------------------------------------------------------------------------------
+
+    def tape(self, batch: Optional[int]) -> Tape:
+        data = self.data(batch)
+        with contextlib.ExitStack() as stack:
+            session = stack.enter_context(Session(self.sm, self.share))
+            model = self._model(stack, session)
+            optimizers = self._optimizers(stack, model)
+            session.watch([model], optimizers)
+            session.run(lambda _: self._iteration(session, model, optimizers, data), self.iterations)
+            return session.tape
+
+    def _model(self, stack: contextlib.ExitStack, session: Session) -> torch.nn.Module:
+        if isinstance(self.model, torch.nn.Module):
+            existing = [self.optimizer] if is_existing(self.optimizer) else []
+            from ._session import refuse_distributed
+            refuse_distributed([self.model])
+            stack.enter_context(standing_in(session, [self.model], existing))
+            model = self.model
+        else:
+            with torch.device("cuda"):
+                model = self.model()
+            if not isinstance(model, torch.nn.Module):
+                raise RecordingError(f"the function that builds the model returned a {type(model).__name__}, no module")
+        stack.enter_context(training(model, self.train))
+        return model
+
+    def _optimizers(self, stack: contextlib.ExitStack, model: torch.nn.Module) -> List[torch.optim.Optimizer]:
+        if not self.train:
+            return []
+        if is_existing(self.optimizer):
+            return [self.optimizer]
+        trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+        if self.optimizer is None:
+            return [torch.optim.SGD(trained, lr=0.01)] if trained else []
+        made = self.optimizer(trained)
+        return list(made) if isinstance(made, (tuple, list)) else [made]
+
+    def _iteration(self, session: Session, model: torch.nn.Module, optimizers: List[torch.optim.Optimizer], data: Any) -> None:
+        given = Given(session)
+        (arguments, named), targets, around = data
+        arguments, named, targets = given((arguments, named, targets))
+        with brought(self.loss, around, given):
+            if not self.train:
+                with torch.no_grad(), self._autocast():
+                    model(*arguments, **named)
+                return
+            for optimizer in optimizers:
+                optimizer.zero_grad()
+            with self._autocast():
+                loss = self.loss_of(model(*arguments, **named), arguments, named, targets)
+            self._update(session, loss, optimizers)
+
+    def _autocast(self) -> Any:
+        return torch.autocast("cuda", self.autocast) if self.autocast is not None else contextlib.nullcontext()
+
+    def loss_of(self, output: Any, arguments: Any, named: Dict[str, Any], targets: List[Any]) -> torch.Tensor:
+        if self.loss is None:
+            return loss_of_output(output)
+        behind = list(targets) or list(arguments) + ([named] if named else [])
+        loss = as_many_as_taken(self.loss, [output, *behind])
+        if not isinstance(loss, torch.Tensor) or loss.dim():
+            raise RecordingError(f"the loss is {_what(loss)}, not a tensor of one number: reduce it, for example with .mean()")
+        return loss
+
+    def _update(self, session: Session, loss: torch.Tensor, optimizers: List[torch.optim.Optimizer]) -> None:
+        if not loss.requires_grad:
+            raise RecordingError("the loss depends on nothing that is trained: is everything frozen, or detached?")
+        if self.autocast is not torch.float16:
+            loss.backward()
+            for optimizer in optimizers:
+                optimizer.step()
+            return
+        scaler = session.__dict__.setdefault("scaler", None) or torch.amp.GradScaler("cuda")
+        session.scaler = scaler
+        scaler.scale(loss).backward()
+        for optimizer in optimizers:
+            scaler.step(optimizer)
+        scaler.update()
+
+
+def _are_both(made: Any, targets: Any) -> bool:
+    """Does a batch function return inputs and targets?"""
+    return bool(targets) and isinstance(made, tuple) and len(made) == 2
+
+
+def _what(value: Any) -> str:
+    return f"a tensor of shape {tuple(value.shape)}" if isinstance(value, torch.Tensor) else f"a {type(value).__name__}"

@@ -1,0 +1,170 @@
+"""Small models and loops that tests record: make(batch) returns models, optimizers and a step."""
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+
+def classes(batch, count=10):
+    return torch.zeros(batch, dtype=torch.long, device="cuda") % count
+
+
+def trained(model, optimizer, loss):
+    """A loop of zero_grad, loss, backward and step."""
+    def step():
+        optimizer.zero_grad()
+        loss().backward()
+        optimizer.step()
+    return [model], [optimizer], step
+
+
+def momentum(model):
+    return torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+
+
+def small_cnn(batch):
+    model = nn.Sequential(nn.Conv2d(3, 16, 3, padding=1, bias=False), nn.BatchNorm2d(16), nn.ReLU(inplace=True), nn.MaxPool2d(2),
+                          nn.Conv2d(16, 32, 3, padding=1, bias=False), nn.BatchNorm2d(32), nn.ReLU(inplace=True),
+                          nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Dropout(0.1), nn.Linear(32, 10))
+
+    def loss():
+        return F.cross_entropy(model(torch.empty(batch, 3, 32, 32, device="cuda")), classes(batch))
+    return trained(model, momentum(model), loss)
+
+
+class Residual(nn.Module):
+    """Two branches meet: the engine adds their gradients."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.first, self.second = nn.Conv2d(width, width, 3, padding=1), nn.Conv2d(width, width, 3, padding=1)
+
+    def forward(self, x):
+        return F.relu(x + self.second(F.relu(self.first(x))))
+
+
+def residual_cnn(batch):
+    model = nn.Sequential(nn.Conv2d(3, 16, 3), Residual(16), Residual(16), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(16, 10))
+
+    def loss():
+        return F.cross_entropy(model(torch.empty(batch, 3, 32, 32, device="cuda")), classes(batch))
+    return trained(model, momentum(model), loss)
+
+
+class Block(nn.Module):
+    def __init__(self, width, heads):
+        super().__init__()
+        self.heads = heads
+        self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
+
+    def forward(self, x):
+        batch, length, width = x.shape
+        qkv = self.qkv(self.norm1(x)).view(batch, length, 3, self.heads, width // self.heads)
+        query, key, value = qkv.permute(2, 0, 3, 1, 4)
+        attended = F.scaled_dot_product_attention(query, key, value, is_causal=True, dropout_p=0.1 if self.training else 0.0)
+        x = x + self.out(attended.transpose(1, 2).reshape(batch, length, width))
+        return x + self.mlp(self.norm2(x))
+
+
+class Transformer(nn.Module):
+    """A decoder whose head is its embedding."""
+
+    def __init__(self, blocks=2, width=64, heads=4, words=500, length=32):
+        super().__init__()
+        self.words, self.positions = nn.Embedding(words, width), nn.Embedding(length, width)
+        self.blocks = nn.ModuleList(Block(width, heads) for _ in range(blocks))
+        self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, words, bias=False)
+        self.head.weight = self.words.weight
+
+    def forward(self, tokens):
+        x = self.words(tokens) + self.positions(torch.arange(tokens.shape[1], device=tokens.device))
+        for block in self.blocks:
+            x = block(x)
+        return self.head(self.norm(x))
+
+
+def transformer(batch):
+    model = Transformer()
+
+    def loss():
+        tokens = torch.zeros(batch, 32, dtype=torch.long, device="cuda")
+        return F.cross_entropy(model(tokens).flatten(0, 1), tokens.flatten())
+    return trained(model, torch.optim.AdamW(model.parameters()), loss)
+
+
+def gan(batch):
+    generator = nn.Sequential(nn.ConvTranspose2d(16, 32, 4, 1, 0, bias=False), nn.BatchNorm2d(32), nn.ReLU(True),
+                              nn.ConvTranspose2d(32, 16, 4, 2, 1, bias=False), nn.BatchNorm2d(16), nn.ReLU(True),
+                              nn.ConvTranspose2d(16, 3, 4, 2, 1, bias=False), nn.Tanh())
+    critic = nn.Sequential(nn.Conv2d(3, 16, 4, 2, 1), nn.LeakyReLU(0.2, True), nn.Conv2d(16, 32, 4, 2, 1), nn.BatchNorm2d(32),
+                           nn.LeakyReLU(0.2, True), nn.Conv2d(32, 1, 4), nn.Flatten())
+    generates, judges = torch.optim.Adam(generator.parameters()), torch.optim.Adam(critic.parameters())
+    entropy = nn.BCEWithLogitsLoss()
+
+    def step():
+        real = torch.empty(batch, 3, 16, 16, device="cuda")
+        made = generator(torch.randn(batch, 16, 1, 1, device="cuda"))
+        ones, zeros = torch.ones(batch, 1, device="cuda"), torch.zeros(batch, 1, device="cuda")
+        judges.zero_grad()
+        (entropy(critic(real), ones) + entropy(critic(made.detach()), zeros)).backward()
+        judges.step()
+        generates.zero_grad()
+        entropy(critic(made), ones).backward()
+        generates.step()
+    return [generator, critic], [generates, judges], step
+
+
+class Reader(nn.Module):
+    def __init__(self, words=200, width=32):
+        super().__init__()
+        self.words, self.memory = nn.Embedding(words, width), nn.LSTM(width, width, 2, dropout=0.5, batch_first=True)
+        self.out = nn.Linear(width, words)
+
+    def forward(self, tokens):
+        return self.out(self.memory(self.words(tokens))[0])
+
+
+def lstm(batch):
+    model = Reader()
+    optimizer = torch.optim.Adam(model.parameters())
+
+    def step():
+        optimizer.zero_grad()
+        tokens = torch.zeros(batch, 16, dtype=torch.long, device="cuda")
+        F.cross_entropy(model(tokens).flatten(0, 1), tokens.flatten()).backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+    return [model], [optimizer], step
+
+
+def accumulated(batch):
+    """Three passes an update, float16 under autocast, a scaler."""
+    model = nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 128), nn.ReLU(), nn.Linear(128, 10))
+    optimizer, scaler = momentum(model), torch.amp.GradScaler("cuda")
+
+    def step():
+        optimizer.zero_grad()
+        for _ in range(3):
+            with torch.autocast("cuda", torch.float16):
+                loss = F.cross_entropy(model(torch.empty(batch, 64, device="cuda")), classes(batch)) / 3
+            scaler.scale(loss).backward()
+        scaler.unscale_(optimizer)
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        scaler.step(optimizer)
+        scaler.update()
+    return [model], [optimizer], step
+
+
+def torchvision_net(name, optimizer=momentum, autocast=None, image=224):
+    """A network of torchvision, trained on images."""
+    def make(batch):
+        import torchvision
+        model = getattr(torchvision.models, name)()
+        model.train()
+
+        def loss():
+            with torch.autocast("cuda", autocast or torch.bfloat16, enabled=autocast is not None):
+                return F.cross_entropy(model(torch.empty(batch, 3, image, image, device="cuda")), classes(batch))
+        return trained(model, optimizer(model), loss)
+    return make
