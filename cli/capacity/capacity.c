@@ -20,6 +20,10 @@ void sn_capacity_print_net(const char *what, const char *net, const char *name, 
 
 void sn_capacity_print_batch(const sn_net *net, FILE *out) {
   sn_shape in = net->layers[0].out;
+  if (net->recorded) {
+    fprintf(out, ", batch %" PRIu32 ", as recorded", net->batch);
+    return;
+  }
   if (net->values[0].dtype == SN_I64)
     fprintf(out, ", batch %" PRIu32 " of %" PRIu32 " tokens", net->batch, in.h);
   else if (net->layers[0].planes > 0)
@@ -47,6 +51,7 @@ void sn_capacity_print_switches(const sn_question *q, FILE *out) {
 }
 
 const char *sn_capacity_unit(const sn_question *q) {
+  if (sn_net_is_recording(q->args->net)) return "samples";
   return sn_report_unit(q->net ? q->net->values[0].dtype == SN_I64 : sn_net_is_sequence(q->args->net));
 }
 

@@ -323,6 +323,7 @@ sn_status sn_answer_print(const sn_answer *a, const char *unit, const sn_out *ou
     print_calls(&a->changes[0], out->stream);
   }
   if (a->n_changes == 0) print_no_change(a, out->stream);
+  if (*a->note) sn_table_printf(out->stream, "  %s\n", a->note);
   if (*a->memory_band) {
     fputs("  ", out->stream);
     sn_table_printf(out->stream, "%s;", a->memory_band);

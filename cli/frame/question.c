@@ -170,6 +170,19 @@ static sn_status check_precision(const sn_args *args, sn_err *err) {
   return SN_OK;
 }
 
+/* What of the loop a recording has already. */
+static sn_status check_recording(const sn_args *args, sn_err *err) {
+  const char *given = sn_args_gave(args, "optimizer")          ? "optimizer"
+                      : sn_args_gave(args, "precision")        ? "precision"
+                      : args->options.iteration.accumulate > 1 ? "accumulate"
+                      : args->options.iteration.inference      ? "inference"
+                      : *args->freeze                          ? "freeze"
+                                                               : NULL;
+  if (!given || !args->net || !sn_net_is_recording(args->net)) return SN_OK;
+  return sn_fail(err, SN_BAD_USAGE,
+                 "--%s: a recording has the loop it was recorded with; leave it out, or record it so", given);
+}
+
 /* What cannot be asked for together. */
 static sn_status check_iteration(const sn_args *args, sn_err *err) {
   const sn_iteration asked = {.accumulate = args->options.iteration.accumulate,
@@ -179,7 +192,9 @@ static sn_status check_iteration(const sn_args *args, sn_err *err) {
   if (args->options.iteration.inference && args->options.iteration.accumulate > 1)
     return sn_fail(err, SN_BAD_USAGE,
                    "--accumulate cannot be combined with --inference, which updates nothing; leave one out");
-  if (check_precision(args, err) != SN_OK || sn_question_check_freeze(args, err) != SN_OK) return err->code;
+  if (check_recording(args, err) != SN_OK || check_precision(args, err) != SN_OK ||
+      sn_question_check_freeze(args, err) != SN_OK)
+    return err->code;
   for (uint32_t i = 0; i < args->n_strategies; i++) {
     const char *why = sn_strategy_refuses(args->strategies[i], asked);
     if (why)

@@ -45,6 +45,7 @@ static void print_size(FILE *out, const char *name, uint64_t bytes) {
 
 /* What a store says may be the word of a newer snsim. */
 static const char *state_name(const sn_run *run) {
+  if (sn_net_is_recording(run->net)) return "optimizer's states";
   sn_optimizer optimizer;
   sn_err unknown = SN_ERR_INIT;
   return sn_optimizer_parse(run->conditions.optimizer, &optimizer, &unknown) == SN_OK
@@ -151,11 +152,14 @@ const char *sn_report_unit(bool sequences) {
 }
 
 const char *sn_report_run_unit(const sn_run *run) {
+  if (sn_net_is_recording(run->net)) return "samples";
   return sn_report_unit(sn_report_is_of_sequences(run));
 }
 
 static void print_batch(const sn_run *run, FILE *f) {
-  fprintf(f, ", batch %" PRIu32 " of ", run->batch);
+  fprintf(f, ", batch %" PRIu32, run->batch);
+  if (sn_net_is_recording(run->net)) return;
+  fputs(" of ", f);
   if (sn_report_is_of_sequences(run)) {
     fprintf(f, "%" PRIu32 " tokens", run->image_height);
     return;
@@ -512,7 +516,10 @@ static void print_question(const sn_run *run, const sn_answer *answer, sn_report
   if (strcmp(run->conditions.precision, "fp32") != 0) sn_table_printf(f, ", %s", run->conditions.precision);
   if (answer->fp32_loss) fputs(", loss in float32", f);
   if (answer->eager_attention) fputs(", eager attention", f);
-  if (!run->conditions.inference) sn_table_printf(f, ", %s", run->conditions.optimizer);
+  if (sn_net_is_recording(run->net))
+    fputs(", as recorded", f);
+  else if (!run->conditions.inference)
+    sn_table_printf(f, ", %s", run->conditions.optimizer);
   if (*run->conditions.freeze) sn_table_printf(f, ", frozen: %s", run->conditions.freeze);
   if (run->conditions.inference) fputs(", run and not trained", f);
   fputs(", on ", f);

@@ -39,31 +39,33 @@
   OP(LRN)                                                                                                              \
   OP(BN)                                                                                                               \
   OP(DROPOUT)                                                                                                          \
-  OP(SOFTMAX)       /* with cross-entropy loss, or another one without a softmax: the end of a net */                  \
-  OP(JOIN)          /* element-wise add of two or more */                                                              \
-  OP(FORK)          /* one value to several consumers */                                                               \
-  OP(CONCAT)        /* one or more along channels; of one it is a copy */                                              \
-  OP(DECONV)        /* transposed convolution: a CONV whose forward and backward are swapped */                        \
-  OP(MUL)           /* element-wise product of two, the second broadcast where it has one row, column or channel */    \
-  OP(SCALE)         /* every channel times a parameter of its own */                                                   \
-  OP(LAYER_NORM)    /* normalised over the channels of each position, then scaled and shifted */                       \
-  OP(RMS_NORM)      /* divided by the root of the mean square of each position's channels, then scaled */              \
-  OP(EMBEDDING)     /* a row of a table for each token of the batch */                                                 \
-  OP(POSITION)      /* adds to each position a row of a table, the same for all images */                              \
-  OP(TOKEN)         /* puts a learned position ahead of all others; they stand in one column then */                   \
-  OP(TAKE)          /* the first position */                                                                           \
-  OP(ATTENTION)     /* softmax(q k^T) v for every head: of queries, keys and values, or of one input of all three */   \
-  OP(ROTARY)        /* pairs of channels turned by an angle that grows with the position */                            \
-  OP(PROBABILITIES) /* exp(x) over its sum along an axis: a softmax that ends nothing */                               \
-  OP(GROUP_NORM)    /* normalised over groups of channels of each image, then scaled and shifted by channel */         \
-  OP(MATMUL)        /* a product of two matrices, rows by columns, for every channel of every image */                 \
-  OP(RESHAPE)       /* an image's numbers in the same order, as another number of channels, rows and columns */        \
-  OP(TRANSPOSE)     /* channels, rows and columns in another order */                                                  \
-  OP(SLICE)         /* some channels, rows or columns, one behind the other */                                         \
-  OP(PAD)           /* rows and columns of zeros around */                                                             \
-  OP(RESIZE)        /* to another number of rows and columns */                                                        \
-  OP(EXPERTS)       /* an FC of each position by weights that the data choose: `chosen` of `experts` sets of them */     \
-  OP(RECORDED)      /* an operation of a recording (models/record/record.h), of which nothing else is known */
+  OP(SOFTMAX)        /* with cross-entropy loss, or another one without a softmax: the end of a net */                 \
+  OP(JOIN)           /* element-wise add of two or more */                                                             \
+  OP(FORK)           /* one value to several consumers */                                                              \
+  OP(CONCAT)         /* one or more along channels; of one it is a copy */                                             \
+  OP(DECONV)         /* transposed convolution: a CONV whose forward and backward are swapped */                       \
+  OP(MUL)            /* element-wise product of two, the second broadcast where it has one row, column or channel */   \
+  OP(SCALE)          /* every channel times a parameter of its own */                                                  \
+  OP(LAYER_NORM)     /* normalised over the channels of each position, then scaled and shifted */                      \
+  OP(RMS_NORM)       /* divided by the root of the mean square of each position's channels, then scaled */             \
+  OP(EMBEDDING)      /* a row of a table for each token of the batch */                                                \
+  OP(POSITION)       /* adds to each position a row of a table, the same for all images */                             \
+  OP(TOKEN)          /* puts a learned position ahead of all others; they stand in one column then */                  \
+  OP(TAKE)           /* the first position */                                                                          \
+  OP(ATTENTION)      /* softmax(q k^T) v for every head: of queries, keys and values, or of one input of all three */  \
+  OP(ROTARY)         /* pairs of channels turned by an angle that grows with the position */                           \
+  OP(PROBABILITIES)  /* exp(x) over its sum along an axis: a softmax that ends nothing */                              \
+  OP(GROUP_NORM)     /* normalised over groups of channels of each image, then scaled and shifted by channel */        \
+  OP(MATMUL)         /* a product of two matrices, rows by columns, for every channel of every image */                \
+  OP(RESHAPE)        /* an image's numbers in the same order, as another number of channels, rows and columns */       \
+  OP(TRANSPOSE)      /* channels, rows and columns in another order */                                                 \
+  OP(SLICE)          /* some channels, rows or columns, one behind the other */                                        \
+  OP(PAD)            /* rows and columns of zeros around */                                                            \
+  OP(RESIZE)         /* to another number of rows and columns */                                                       \
+  OP(EXPERTS)        /* an FC of each position by weights that the data choose: `chosen` of `experts` sets of them */  \
+  OP(RECORDED)       /* an operation of a recording (models/record/record.h), of which nothing else is known; */       \
+  OP(RECORDED_HEAVY) /* one that multiplies: products, convolutions, attention; */                                     \
+  OP(RECORDED_CHEAP) /* one that makes one tensor of one other, which nobody changes: it is easily made again */
 
 typedef enum sn_op {
 #define SN_OP_NAME(name) SN_##name,

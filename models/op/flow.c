@@ -28,10 +28,18 @@ static sn_status fail_unequal(const char *what, const sn_attr *a, const sn_shape
 
 const sn_op_def sn__op_DATA = {.name = "DATA", .inner = true, .checkpoint = true, .volumes = true};
 
-const sn_op_def sn__op_RECORDED = {.name = "RECORDED",
-                                   .inner = true,
-                                   .checkpoint = true,
-                                   .simulated_only = "is an operation of a recording, which PyTorch executes"};
+#define RECORDED "is an operation of a recording, which PyTorch executes"
+
+const sn_op_def sn__op_RECORDED = {.name = "RECORDED", .inner = true, .checkpoint = true, .simulated_only = RECORDED};
+
+const sn_op_def sn__op_RECORDED_HEAVY = {.name = "RECORDED_HEAVY",
+                                         .inner = true,
+                                         .checkpoint = true,
+                                         .offload_paper = true,
+                                         .ends_offload = true,
+                                         .simulated_only = RECORDED};
+
+const sn_op_def sn__op_RECORDED_CHEAP = {.name = "RECORDED_CHEAP", .inner = true, .simulated_only = RECORDED};
 
 /* ---- FORK: a copy per branch; backward adds each branch but the first to the first ---- */
 

@@ -2,11 +2,14 @@
 #include "sim/capacity/answer.h"
 
 #include "models/net/modules.h"
+#include "models/record/record_net.h"
 #include "sim/capacity/answer_changes.h"
 #include "sim/capacity/bands.h"
 #include "sim/capacity/where.h"
 #include "sim/device/device.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 const char *sn_verdict_name(sn_verdict verdict) {
@@ -125,9 +128,15 @@ static sn_status add_groups(const finder *f, sn_answer *answer) {
 static sn_status add_bands(const finder *f, sn_answer *answer) {
   char text[SN_BAND_TEXT];
   const sn_asked *a = &f->wish->asked;
-  sn_band_of_memory(text);
+  if (a->net->recorded)
+    sn_band_of_recording(text);
+  else
+    sn_band_of_memory(text);
   answer->memory_band = sn_arena_text(f->arena, text);
-  sn_band_of_time(a->device->name, a->options->iteration.inference, a->options->calibration != NULL, text);
+  if (a->net->recorded)
+    snprintf(text, sizeof text, "times of recordings are a guess: nobody measured them");
+  else
+    sn_band_of_time(a->device->name, a->options->iteration.inference, a->options->calibration != NULL, text);
   answer->time_band = sn_arena_text(f->arena, text);
   return answer->memory_band && answer->time_band ? SN_OK : sn_fail_memory(f->err);
 }
@@ -164,6 +173,19 @@ static bool has_eager_attention(const sn_net *net) {
   return has && sn_module_library(net) == SN_LIBRARY_TRANSFORMERS;
 }
 
+/* What makes a recording's answer less certain; NULL where memory is out. */
+static const char *note_of(const sn_net *net, sn_arena *arena) {
+  const sn_record *record = net->recorded ? net->recorded->record : NULL;
+  if (!record || (record->n_assumed == 0 && !record->compiled)) return "";
+  const char *compiled =
+      record->compiled ? "recorded as it runs without torch.compile, which fuses and keeps less" : "";
+  if (record->n_assumed == 0) return compiled;
+  const char *more =
+      record->n_assumed > 1 ? sn_arena_print(arena, ", and %" PRIu32 " more", record->n_assumed - 1) : "";
+  return sn_arena_print(arena, "%s%sassumed while recording: %s (%s)%s", compiled, *compiled ? "; " : "",
+                        record->assumed, record->assumed_at, more ? more : "");
+}
+
 static sn_answer *find(const sn_answer_wish *wish, sn_options *options, sn_arena *arena, sn_err *err) {
   finder f = {.wish = wish, .arena = arena, .err = err};
   sn_answer *answer = sn_arena_alloc(arena, 1, sizeof *answer);
@@ -184,11 +206,12 @@ static sn_answer *find(const sn_answer_wish *wish, sn_options *options, sn_arena
                     .fp32_loss = wish->runtime == SN_RUNTIME_PYTORCH &&
                                  has_fp32_loss(wish->asked.net, wish->asked.options->iteration),
                     .eager_attention = wish->runtime == SN_RUNTIME_PYTORCH && has_eager_attention(wish->asked.net),
+                    .note = note_of(wish->asked.net, arena),
                     .moment = "",
                     .memory_band = "",
                     .time_band = "",
                     .arena = arena};
-    if (!answer->strategy) sn_fail_memory(err);
+    if (!answer->strategy || !answer->note) sn_fail_memory(err);
     if (err->code == SN_OK && wish->asked.net->n_layers <= SN_ANSWER_LAYERS) search(&f, answer);
   }
   sn_planner_free(f.planner);

@@ -60,6 +60,11 @@ static bool is_allowed(const sn__loop *way) {
   return !sn_strategy_refuses(way->strategy, way->iteration);
 }
 
+/* The loop is the recording's: another precision, optimizer or number of parts is recorded anew. */
+static bool is_recorded(const search *s) {
+  return s->asked->net->recorded != NULL;
+}
+
 /* A way that has to fit. */
 static sn_status try_way(search *s, const sn__loop *way) {
   sn_result r;
@@ -80,7 +85,7 @@ static sn__loop with_units(const search *s, sn__loop way, uint32_t some) {
 static sn_status count_blocks(search *s) {
   sn_units units = {0};
   sn_route *route = sn_route_new(s->asked->net, s->w->stands.dialect, SN_ORDER_ROUTE, s->err);
-  if (route && sn_units_find(route, &units, s->err) == SN_OK) s->ways.blocks = units.count;
+  if (route && sn_units_find(route, &units, s->err) == SN_OK) s->ways.blocks = sn_units_modules(&units);
   sn_units_clear(&units);
   sn_route_free(route);
   if (s->ways.blocks == 0 || s->err->code != SN_OK) return s->err->code;
@@ -145,7 +150,7 @@ static sn_status add_parts(search *s, sn__loop way, uint32_t first) {
   sn_result r;
   const uint32_t before = sn_iteration_batches(way.iteration);
   uint32_t tried = 0;
-  if (way.iteration.inference) return SN_OK;
+  if (way.iteration.inference || is_recorded(s)) return SN_OK;
   for (way.parts = (uint32_t)sn_max(first, 2);
        way.parts <= way.batch && (uint64_t)way.parts * before <= SN_ITERATION_BATCHES && tried < TRIED_PARTS;
        way.parts++) {
@@ -176,7 +181,7 @@ static sn_status add_parts_with_blocks(search *s) {
 static bool autocast(const search *s, sn__loop *way) {
   const sn_device *device = s->asked->device;
   bool bf16 = device->tensor_flops[SN_BF16] > 0, fp16 = device->tensor_flops[SN_FP16] > 0;
-  if (!sn_precision_is_wide(way->iteration.precision) || (!bf16 && !fp16)) return false;
+  if (is_recorded(s) || !sn_precision_is_wide(way->iteration.precision) || (!bf16 && !fp16)) return false;
   way->iteration.precision = bf16 ? SN_AMP_BF16 : SN_AMP_FP16;
   return true;
 }

@@ -84,7 +84,7 @@ char *sn_answer_write(const sn_answer *a, sn_err *err) {
             put_count(o, "needed_bytes", a->needed_bytes) && put_count(o, "usable_bytes", a->usable_bytes) &&
             put_count(o, "context_bytes", a->context_bytes) && (!a->fp32_loss || put_raw(o, "fp32_loss", "true")) &&
             (!a->eager_attention || put_raw(o, "eager_attention", "true")) &&
-            put_signed(o, "margin_bytes", sn_answer_margin(a)) &&
+            (!*a->note || put_text(o, "note", a->note)) && put_signed(o, "margin_bytes", sn_answer_margin(a)) &&
             (a->searched ? put_count(o, "largest_batch", a->largest_batch) : put_raw(o, "largest_batch", "null")) &&
             (a->largest_host_bytes == 0 || put_count(o, "largest_host_bytes", a->largest_host_bytes)) &&
             write_changes(o, a) && write_groups(o, a) && write_bands(o, a);
@@ -217,6 +217,7 @@ static void read_all(const reader *r, sn_answer *a) {
                    .searched = largest && !cJSON_IsNull(largest),
                    .arena = r->arena};
   if (sn_json_has(root, "context_bytes")) a->context_bytes = count(r, root, "context_bytes", MOST_BYTES);
+  a->note = sn_json_has(root, "note") ? text_of(r, root, "note") : "";
   a->fp32_loss = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(root, "fp32_loss"));
   a->eager_attention = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(root, "eager_attention"));
   if (sn_json_has(root, "largest_host_bytes")) a->largest_host_bytes = count(r, root, "largest_host_bytes", MOST_BYTES);

@@ -29,6 +29,12 @@ void sn_band_of_memory(char text[SN_BAND_TEXT]) {
   snprintf(text, SN_BAND_TEXT, "tensors within %.2g %% of PyTorch's on 9 of 10 of %" PRIu32 " totals", share, b->rows);
 }
 
+void sn_band_of_recording(char text[SN_BAND_TEXT]) {
+  snprintf(text, SN_BAND_TEXT,
+           "tensors as PyTorch itself makes them, to the byte of its tracker in %d of %d recordings",
+           SN_BAND_RECORDINGS, SN_BAND_RECORDINGS);
+}
+
 static const char measured[] = "times measured on this machine";
 
 bool sn_band_is_measured(const char *time_band) {

@@ -20,6 +20,10 @@ const sn_band *sn_bands(uint32_t *count);
 
 enum { SN_BAND_TEXT = 100 };
 
+/* Recordings whose peaks were compared with PyTorch's tracker (docs/record.md). */
+enum { SN_BAND_RECORDINGS = 30 };
+void sn_band_of_recording(char text[SN_BAND_TEXT]);
+
 /* "tensors within 0.01 % of PyTorch's on 9 of 10 of 193 totals" */
 void sn_band_of_memory(char text[SN_BAND_TEXT]);
 

@@ -294,7 +294,7 @@ static sn_status add_checkpoints(text *t, const sn_asked *asked, const sn_calls_
     if (!sequential) add_blocks(t, asked->net, &blocks);
     if (!sequential) add_others(t, &blocks);
     calls->chosen = blocks.count ? blocks.chosen : blocks.n_rerun;
-    calls->units = blocks.count ? blocks.count : blocks.units.count;
+    calls->units = blocks.count ? blocks.count : sn_units_modules(&blocks.units);
   }
   sn__blocks_clear(&blocks);
   sn_plan_free(plan);

@@ -22,6 +22,7 @@ typedef enum kind {
   STAGE,    /* units of blocks with the same parent: key is its path */
   SIZE,     /* units whose outputs have so many rows and columns */
   OUTSIDE,  /* a network that has no unit */
+  BETWEEN,  /* what of a recording is in no block */
   RESIDUAL, /* what attentions and MLPs add up */
   TAIL,     /* what lies behind the last unit */
   COPIES,   /* of weights, by autocast */
@@ -128,7 +129,8 @@ static void cut_tail(search *s) {
 
 static void describe_units(search *s) {
   for (uint32_t u = 0; u < s->units.count; u++)
-    s->of_unit[u] = describe_unit(s, s->units.first[u], s->units.first[u + 1]);
+    s->of_unit[u] = sn_units_stays(&s->units, u) ? (group){.kind = BETWEEN}
+                                                 : describe_unit(s, s->units.first[u], s->units.first[u + 1]);
   s->of_unit[s->units.count] = (group){.kind = s->units.count > 0 ? TAIL : OUTSIDE};
 }
 
@@ -234,6 +236,7 @@ static const char *moment_of(const search *s, sn_arena *arena) {
 
 static const char *resident_name(const search *s, sn_arena *arena) {
   const char *state = sn_optimizer_state_name(s->options->iteration.optimizer), *open = strchr(state, '(');
+  if (s->net->recorded) return "parameters and optimizer";
   if (s->options->iteration.inference || !open) return "parameters";
   return sn_arena_print(arena, "parameters and %.*s", (int)strcspn(open + 1, ")"), open + 1);
 }
@@ -263,7 +266,8 @@ static const char *kept_name(const search *s, const group *g, sn_arena *arena) {
 static const char *name_of(const search *s, const group *g, sn_arena *arena) {
   static const char *const names[KINDS] = {
       [OUTSIDE] = "kept by all layers",        [TAIL] = "logits and loss",         [COPIES] = "weights in two bytes",
-      [GRADIENTS] = "gradients of parameters", [PASSING] = "what this step makes", [BATCH] = "input and labels"};
+      [GRADIENTS] = "gradients of parameters", [PASSING] = "what this step makes", [BATCH] = "input and labels",
+      [BETWEEN] = "kept outside of blocks"};
   if (g->kind == RESIDENT) return resident_name(s, arena);
   if (g->kind == RESIDUAL)
     return g->wide && !sn_precision_is_wide(s->options->iteration.precision) ? "residual stream, fp32"

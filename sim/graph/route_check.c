@@ -52,9 +52,24 @@ static sn_status check_freeze(wish w, sn_err *err) {
                  w.net->adapted ? "train adapters alone" : "freeze some");
 }
 
+/* Its loop is as it was recorded. The optimizer is not looked at: what is asked for by default is momentum. */
+static sn_status check_recording(wish w, sn_err *err) {
+  const sn_iteration i = w.iteration;
+  const char *what = i.inference                          ? "inference"
+                     : sn_iteration_accumulates(i)        ? "accumulate"
+                     : *sn_iteration_freeze(i)            ? "freeze"
+                     : !sn_precision_is_wide(i.precision) ? "precision"
+                                                          : NULL;
+  if (!w.net->recorded || !what) return SN_OK;
+  return sn_fail(err, SN_BAD_USAGE,
+                 "%s: a recording has the loop it was recorded with; leave --%s out, or record it so", w.net->name,
+                 what);
+}
+
 sn_status sn__route_check(const sn_net *net, sn_dialect_id dialect, sn_order order, sn_iteration iteration,
                           sn_err *err) {
   const wish w = {net, dialect, order, iteration};
-  if (check_order(w, err) != SN_OK || check_precision(w, err) != SN_OK) return err->code;
+  if (check_recording(w, err) != SN_OK || check_order(w, err) != SN_OK || check_precision(w, err) != SN_OK)
+    return err->code;
   return check_freeze(w, err);
 }

@@ -126,10 +126,10 @@ static void hold(maker *m, uint32_t step, uint32_t storage) {
 }
 
 static void access_ends(maker *m, uint32_t step) {
-  bool eager = m->route->dialect->eager;
+  bool eager = m->route->dialect->eager, forward = step < m->w->n_forward;
   for (uint32_t i = m->first_end[step]; i < m->first_end[step + 1]; i++) {
     const sn_record_life *life = &m->lives[m->ends[i]];
-    if (life->kept == step)
+    if (life->kept == step && (eager || !forward))
       access(m, step, m->ends[i], SN_READ);
     else if (eager && last_of(life) >= step)
       hold(m, step, m->ends[i]);

@@ -219,6 +219,12 @@ sn_status sn_units_find(const sn_route *route, sn_units *units, sn_err *err) {
   return sn_fail_memory(err);
 }
 
+uint32_t sn_units_modules(const sn_units *units) {
+  uint32_t modules = 0;
+  for (uint32_t u = 0; u < units->count; u++) modules += !sn_units_stays(units, u);
+  return modules;
+}
+
 void sn_units_clear(sn_units *units) {
   free(units->first);
   free(units->stays);

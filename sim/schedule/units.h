@@ -42,6 +42,9 @@ static inline bool sn_units_stays(const sn_units *units, uint32_t unit) {
   return units->stays && units->stays[unit];
 }
 
+/* How many may run again. */
+uint32_t sn_units_modules(const sn_units *units);
+
 /* Free with sn_units_clear(). */
 sn_status sn_units_find(const sn_route *route, sn_units *units, sn_err *err);
 void sn_units_clear(sn_units *units);
