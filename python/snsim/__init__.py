@@ -6,7 +6,8 @@ Importing this imports no PyTorch; recording does.
 """
 import importlib
 
-_WHERE = {"record": "_api", "recording": "_api", "Recording": "_file", "RecordingError": "_errors"}
+_WHERE = {"record": "_api", "recording": "_api", "Recording": "_file", "RecordingError": "_errors",
+          "RecordingWarning": "_errors"}
 __all__ = sorted(_WHERE)
 
 
