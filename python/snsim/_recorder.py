@@ -187,8 +187,7 @@ class Recorder:
     def _node(self, inputs: List[torch.Tensor]) -> int:
         """Whose operation it is: of the forward pass the newest node, which has just been made for it."""
         if not self.gpu.devices.in_backward:
-            traced = torch.is_grad_enabled() and any(x.requires_grad for x in inputs)
-            return self._newest_node() if traced or self.gpu.devices.custom else OUTSIDE
+            return self._newest_node() if self.gpu.devices.is_traced(inputs) or self.gpu.devices.custom else OUTSIDE
         node = torch._C._current_autograd_node()
         if node is None:
             return OUTSIDE
