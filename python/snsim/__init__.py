@@ -7,8 +7,8 @@ Importing this imports no PyTorch; recording does. Estimates are the program's, 
 """
 import importlib
 
-_WHERE = {"record": "_api", "recording": "_api", "Recording": "_file", "RecordingError": "_errors", "estimate": "_estimate",
-          "Estimate": "_estimate", "Error": "_program"}
+_WHERE = {"record": "_api", "recording": "_api", "Recording": "_file", "RecordingError": "_errors", "RecordingWarning": "_errors",
+          "estimate": "_estimate", "Estimate": "_estimate", "Error": "_program"}
 __all__ = sorted(_WHERE)
 
 
