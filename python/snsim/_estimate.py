@@ -230,7 +230,8 @@ def estimate(net: Any, batch: Optional[int] = None, gpu: Optional[str] = None, s
              host_memory: Any = None, **options: Any) -> Estimate:
     """Does it train on this GPU, what does it take, what makes it fit?
 
-    net          a recording, the path of one or of an ONNX or network file, or a name: "tv_resnet50", "llama:7b".
+    net          a recording, the path of one or of an ONNX or network file, a name: "tv_resnet50", "llama:7b"; or
+                 "mymodel.py:Net" with input="3,224,224", which is recorded first, and kept.
     batch        of one iteration. A recording of one batch alone needs none.
     gpu          what people call it: "rtx4090", "a100"; None: this machine's, else an RTX 4090.
     strategy     a name or several: "pytorch+recompute=units". None: all of PyTorch's.

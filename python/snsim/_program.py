@@ -97,7 +97,7 @@ def _reason(said: str, status: int) -> str:
 
 def words(options: Dict[str, object]) -> List[str]:
     """Keywords as the command line has them: host_memory="64GiB" is --host-memory 64GiB; True is a switch, None and False are
-    left out, a list is parted by commas. A number of bytes needs no unit."""
+    left out, a list is parted by commas, several inputs are each told. A number of bytes needs no unit."""
     out: List[str] = []
     for key, value in options.items():
         name = "--" + key.rstrip("_").replace("_", "-")
@@ -105,6 +105,10 @@ def words(options: Dict[str, object]) -> List[str]:
             continue
         if value is True:
             out.append(name)
+            continue
+        if isinstance(value, (list, tuple)) and key == "input":
+            for part in value:
+                out += [name, str(part)]
             continue
         if isinstance(value, (list, tuple)):
             value = ",".join(str(part) for part in value)
