@@ -1,6 +1,7 @@
 /* snsim: a discrete-event memory simulator and capacity planner for neural-network training. Reads the command line,
  * runs the command, says what went wrong. Exit codes: 0 done, 1 does not fit, 2 usage, 3 file, 4 device, 5 our bug. */
 #include "cli/frame/file_conflict.h"
+#include "cli/frame/recorder.h"
 #include "cli/options/options.h"
 #include "cli/options/out.h"
 #include "models/json/mistakes.h"
@@ -39,12 +40,17 @@ static void complain(const sn_args *args, const sn_err *err) {
   sn_out_complain(err->code == SN_NO_FIT ? sn_status_name(err->code) : "error", of_net ? text : err->text);
 }
 
+/* A model in Python is a recording from here on. */
+static sn_status take_source(sn_args *args, sn_err *err) {
+  return args->help || args->version ? SN_OK : sn_recorder_take(args, err);
+}
+
 int main(int argc, char **argv) {
   sn_args args;
   sn_err err = SN_ERR_INIT;
   signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error of writing like a full disk */
   if (sn_args_parse(argc, argv, &args, &err) == SN_OK && sn_file_conflict_check(&args, &err) == SN_OK &&
-      check_targets(&args, &err) == SN_OK) {
+      check_targets(&args, &err) == SN_OK && take_source(&args, &err) == SN_OK) {
     if (args.help || args.version)
       sn_cli_help(&args, &err);
     else {

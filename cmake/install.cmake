@@ -1,7 +1,25 @@
 # What is installed beside the program: the manual page and the shells' completions, printed by the program itself from
-# its tables, the device files; and the Debian packages (cpack -G DEB in the build folder): snsim, and where they were built
+# its tables, the device files, the Python package; and the Debian packages (cpack -G DEB in the build folder): snsim, and where they were built
 # snsim-cpu and snsim-mpi with the modules that need oneDNN and MPI's libraries.
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME snsim)
+
+# A Python wheel (pyproject.toml) has the program among its scripts, and the modules where that looks for them. Where there is no
+# static cJSON, as in Debian, the library goes along.
+if(SKBUILD)
+  install(TARGETS snsim DESTINATION "${SKBUILD_SCRIPTS_DIR}" COMPONENT snsim_python)
+  get_property(modules GLOBAL PROPERTY snsim_modules)
+  get_target_property(cjson PkgConfig::CJSON INTERFACE_LINK_LIBRARIES)
+  if(cjson MATCHES "\\.so$")
+    get_filename_component(cjson "${cjson}" REALPATH)
+    install(FILES "${cjson}" DESTINATION "${SKBUILD_DATA_DIR}/lib/snsim" RENAME libcjson.so.1 COMPONENT snsim_python)
+    set_target_properties(snsim ${modules} PROPERTIES INSTALL_RPATH "$ORIGIN/../lib/snsim;$ORIGIN")
+  endif()
+  foreach(module IN LISTS modules)
+    install(TARGETS ${module} LIBRARY DESTINATION "${SKBUILD_DATA_DIR}/lib/snsim" COMPONENT snsim_python)
+  endforeach()
+  return()
+endif()
+
 if(CMAKE_CROSSCOMPILING AND NOT CMAKE_CROSSCOMPILING_EMULATOR)
   message(STATUS "cross-compiling without an emulator: no manual page and no completions are made")
 else()
@@ -23,6 +41,8 @@ else()
   install(FILES "${made_dir}/snsim.fish" DESTINATION "${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d")
 endif()
 install(TARGETS snsim)
+# The recorder, which `snsim record` runs in the user's own Python; pip installs it there (pyproject.toml).
+install(DIRECTORY python/snsim DESTINATION "${CMAKE_INSTALL_DATADIR}/snsim/python" PATTERN "__pycache__" EXCLUDE)
 install(FILES ${device_files} DESTINATION "${CMAKE_INSTALL_DATADIR}/snsim/devices")
 install(FILES README.md CHANGELOG.md DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 

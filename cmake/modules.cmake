@@ -1,6 +1,9 @@
 # Modules (exec/machine/module.h): parts of snsim in shared objects of their own, loaded at run time, so that the program needs none of
 # their libraries. Where those are missing the module is not built, and all else is the same.
 file(RELATIVE_PATH module_dir "${CMAKE_INSTALL_FULL_BINDIR}" "${CMAKE_INSTALL_FULL_LIBDIR}/snsim")
+if(SKBUILD)
+  set(module_dir "../lib/snsim") # of a wheel (cmake/install.cmake)
+endif()
 target_compile_definitions(sn_exec PRIVATE SN_MODULE_DIR="${module_dir}")
 
 # sn_module(TARGET SOURCE...): with copies of its own of the layers below; only the table can be seen from outside.

@@ -22,8 +22,17 @@ static const sn_option options[] = {
          SN_CMD_MEMCOST | SN_CMD_THREADS | SN_CMD_SHOW_NET,
      "What to train",
      "The network: a name of `snsim list nets`, a family with its parameters (resnet:n1=3,n2=4,n3=6,n4=3), or the path "
-     "of a JSON or ONNX file (one that holds a '/' or ends in .json or .onnx).",
+     "of a JSON or ONNX file or a recording (one that holds a '/' or ends in .json, .onnx, .rec or .rec.gz); or "
+     "FILE.py:NAME, a "
+     "model in Python.",
      sn__parse_text, offsetof(sn_args, net)},
+    {"input", "SIZES,..", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_RECORD, "What to train",
+     "Of a model in Python, --net FILE.py:NAME: an input of one row, as 3,224,224, or 128:int64 for whole numbers; "
+     "given again for "
+     "a second one. NAME is then a module's class, or a function that builds a model; without --input one that returns "
+     "models, "
+     "optimizers and a step. It is recorded once, in your own python3, and kept beside the database.",
+     sn__parse_list, offsetof(sn_args, inputs)},
     {"net", "NET|FILE.json", 0, SN_CMD_CHECK | SN_CMD_PLAY, "What to train",
      "The plan's network, where that is not one of `snsim list nets`.", sn__parse_text, offsetof(sn_args, net)},
     {"net", "FILE.json", 0, SN_CMD_REPORT | SN_CMD_TRACE | SN_CMD_EXPORT, "What to train",
@@ -311,6 +320,19 @@ static const sn_option options[] = {
      "How many of the iterations, the first, do not count for times: fewer than --iterations, 0 is allowed. Default: "
      "1.",
      sn__parse_warmup, 0},
+    {"optimizer", "momentum|sgd|adam|adamw|rmsprop|adagrad", 0, SN_CMD_RECORD, "How",
+     "With --input: what updates the parameters. Default: sgd.", sn__parse_condition, 0},
+    {"precision", "fp32|amp-bf16|amp-fp16", 0, SN_CMD_RECORD, "How", "With --input: autocast.", sn__parse_condition, 0},
+    {"inference", NULL, 0, SN_CMD_RECORD, "How", "With --input: the forward pass alone.", sn__parse_switch,
+     offsetof(sn_args, options.iteration.inference)},
+    {"batch", "N", 0, SN_CMD_RECORD, "How", "Recorded at this batch alone. Default: for any.", sn__parse_size,
+     offsetof(sn_args, batch)},
+    {"assume", "PART", 0, SN_CMD_RECORD, "How",
+     "Which part of elements is true where only values would tell, which a recording does not have. Default: 0.5.",
+     sn__parse_text, offsetof(sn_args, assume)},
+    {"check", NULL, 0, SN_CMD_RECORD, "How",
+     "With --input: also runs a step on the CPU with real tensors, and compares what was called.", sn__parse_switch,
+     offsetof(sn_args, check)},
     {"optimizer", "momentum|sgd|adam|adamw|adam8bit|adamw8bit|rmsprop|adagrad|adafactor|lion", 0,
      SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE |
          SN_CMD_THREADS,
@@ -474,6 +496,8 @@ static const sn_option options[] = {
      SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_SWEEP | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE | SN_CMD_LIST |
          SN_CMD_SHOW | SN_CMD_DIFF | SN_CMD_EXPORT | SN_CMD_COMPLETIONS | SN_CMD_HELP | SN_CMD_MEMCOST | SN_CMD_DTR,
      "What to print", "Writes to FILE instead of standard output.", sn__parse_text, offsetof(sn_args, output)},
+    {"output", "FILE", 'o', SN_CMD_RECORD, "What to print",
+     "The recording, packed where it ends in .gz. Default: NAME.rec.", sn__parse_text, offsetof(sn_args, output)},
     {"output", "FILE", 'o', SN_CMD_PACK, "What to print",
      "Writes the blocks with their offsets as CSV; - puts them on standard output in place of the summary.",
      sn__parse_text, offsetof(sn_args, output)},
@@ -512,6 +536,8 @@ static const sn_option options[] = {
     {"name", "TEXT", 0, SN_CMD_SIMULATE | SN_CMD_RUN | SN_CMD_VALIDATE, "Stored runs",
      "A name for the run, by which it can be asked for: snsim show TEXT. Of several of one name the newest is meant.",
      sn__parse_text, offsetof(sn_args, name)},
+    {"name", "TEXT", 0, SN_CMD_RECORD, "How", "What the recording is called. Default: NAME.", sn__parse_text,
+     offsetof(sn_args, name)},
     {"name", "TEXT", 0, SN_CMD_SHOW, "Stored runs", "Lists only runs with this in their name.", sn__parse_text,
      offsetof(sn_args, name)},
     {"net", "NET|FILE", 0, SN_CMD_SHOW, "Stored runs", "Lists only runs with this in the name of their network.",

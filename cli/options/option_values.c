@@ -236,10 +236,18 @@ sn_status sn__parse_condition(const char *what, const char *text, void *place, s
   return sn_fail(err, SN_BUG, "%s: no condition of this name", what);
 }
 
-bool sn_args_gave(const sn_args *args, const char *condition) {
+static uint32_t condition_row(const char *condition) {
   uint32_t i = 0;
   while (i + 1 < SN_CONDITION_ROWS && strcmp(sn_condition_table[i].name, condition) != 0) i++;
-  return args->gave[i];
+  return i;
+}
+
+bool sn_args_gave(const sn_args *args, const char *condition) {
+  return args->gave[condition_row(condition)];
+}
+
+void sn_args_forget(sn_args *args, const char *condition) {
+  args->gave[condition_row(condition)] = false;
 }
 
 sn_status sn__parse_pool(const char *what, const char *text, void *place, sn_err *err) {

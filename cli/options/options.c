@@ -286,9 +286,20 @@ sn_net_origin sn_args_origin(const sn_args *args) {
   return args->command->bit & asking && pytorch && !args->front ? SN_NETS_OF_TORCHVISION : SN_NETS_OF_PAPERS;
 }
 
-/* The network by its own name; of `show` it is a part of one. */
+const char *sn_args_source_name(const char *net) {
+  const char *found = NULL;
+  for (const char *at = strstr(net, ".py:"); at; at = strstr(at + 1, ".py:")) found = at;
+  return found ? found + strlen(".py:") : net;
+}
+
+bool sn_args_is_source(const sn_args *args) {
+  const unsigned recording = SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE;
+  return args->command->bit & recording && args->net && sn_args_source_name(args->net) != args->net;
+}
+
+/* The network by its own name; of `show` it is a part of one, and a model in Python is recorded first. */
 static sn_status take_net(sn_args *args, sn_err *err) {
-  if (!args->net || args->command->bit == SN_CMD_SHOW) return SN_OK;
+  if (!args->net || args->command->bit == SN_CMD_SHOW || sn_args_is_source(args)) return SN_OK;
   if (sn_net_resolve(args->net, sn_args_origin(args), args->known_text, err) == SN_OK) args->net = args->known_text;
   return err->code;
 }

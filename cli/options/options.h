@@ -73,7 +73,10 @@ typedef struct sn_args {
   uint32_t n_strategies;        /* 0: none given */
   sn_options options;           /* but for `freeze`; accumulate 0: not given */
   bool gave[SN_CONDITION_ROWS]; /* whether conditions that are words were given */
-  bool eager_modules;           /* --modules eager */
+  sn_args_lists inputs;         /* of --net FILE.py:NAME and `record`: sizes of a row */
+  const char *assume;           /* of `record`; NULL: not given */
+  char recorded_text[SN_NET_SPEC];
+  bool eager_modules; /* --modules eager */
   bool placement_given;
   char freeze[SN_GLOBS_TEXT + 2]; /* of all --freeze, parted by commas; "": none given */
   bool check, steps, explain, json, no_db, help, version;
@@ -121,6 +124,12 @@ typedef struct sn_args {
 /* Whether a condition that is a word was given, "precision": else PyTorch's questions are asked as PyTorch starts
  * (sn_device_starts_in()). */
 bool sn_args_gave(const sn_args *args, const char *condition);
+/* As if it had not been. */
+void sn_args_forget(sn_args *args, const char *condition);
+
+/* Whether --net is FILE.py:NAME, a model in Python, and its NAME. */
+bool sn_args_is_source(const sn_args *args);
+const char *sn_args_source_name(const char *net);
 
 /* Every command has a bit, by which options name the commands that take them. */
 enum {
@@ -149,7 +158,8 @@ enum {
   SN_CMD_CHECK = 1 << 22,
   SN_CMD_PLAY = 1 << 23,
   SN_CMD_SHOW_NET = 1 << 24,
-  SN_CMD_ALL = (1 << 25) - 1
+  SN_CMD_RECORD = 1 << 25,
+  SN_CMD_ALL = (1 << 26) - 1
 };
 
 /* A command. Texts are paragraphs parted by newlines, wrapped when printed; examples stand as they are. */
@@ -239,5 +249,6 @@ sn_status sn_cli_pack(const sn_args *args, sn_err *err);
 sn_status sn_cli_check(const sn_args *args, sn_err *err);
 sn_status sn_cli_play(const sn_args *args, sn_err *err);
 sn_status sn_cli_reproduce(const sn_args *args, sn_err *err);
+sn_status sn_cli_record(const sn_args *args, sn_err *err);
 
 #endif

@@ -18,8 +18,7 @@
 
 enum { PATH_ROOM = PATH_MAX + 256 };
 
-/* The folder of the running program, without a slash at its end; false where the system does not say. */
-static bool find_program_folder(char *folder, size_t room) {
+bool sn_module_program_folder(char *folder, size_t room) {
   ssize_t length = readlink("/proc/self/exe", folder, room - 1);
   if (length <= 0) return false;
   folder[length] = '\0';
@@ -43,7 +42,7 @@ static sn_status find(const sn_module *m, char *path, sn_err *err) {
     return sn_fail(err, SN_BAD_DEVICE, "the %s module %.200s, which %s names, does not exist", m->name, asked,
                    m->variable);
   }
-  if (find_program_folder(folder, sizeof folder) &&
+  if (sn_module_program_folder(folder, sizeof folder) &&
       (is_there(path, folder, "", m->file) || is_there(path, folder, SN_MODULE_DIR "/", m->file)))
     return SN_OK;
   return sn_fail(err, SN_BAD_DEVICE, "there is no %s module (%s): %s", m->name, m->file, m->absent);

@@ -18,6 +18,7 @@
 #include "base/err.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /* Structures of the headers cross the border: program and module must be of one build. */
 typedef struct sn_module_head {
@@ -36,6 +37,9 @@ typedef struct sn_module {
   const char *needs;    /* what it needs where the loader finds it */
   bool global;          /* what it loads in turn must find its symbols */
 } sn_module;
+
+/* The folder of the running program, without a slash at its end; false where the system does not say. */
+bool sn_module_program_folder(char *folder, size_t room);
 
 /* Whether there is such a file; it may still not load. */
 bool sn_module_is_there(const sn_module *module);

@@ -1,12 +1,14 @@
 """snsim: how much memory a training step in PyTorch takes, on a GPU that need not be there.
 
     rec = snsim.record(model, (images,), loss=lambda y, x: F.cross_entropy(y, labels), optimizer=AdamW)
+    print(snsim.estimate(rec, batch=64, gpu="rtx4090"))
 
-Importing this imports no PyTorch; recording does.
+Importing this imports no PyTorch; recording does. Estimates are the program's, which this package brings.
 """
 import importlib
 
-_WHERE = {"record": "_api", "recording": "_api", "Recording": "_file", "RecordingError": "_errors"}
+_WHERE = {"record": "_api", "recording": "_api", "Recording": "_file", "RecordingError": "_errors", "RecordingWarning": "_errors",
+          "estimate": "_estimate", "Estimate": "_estimate", "Error": "_program"}
 __all__ = sorted(_WHERE)
 
 

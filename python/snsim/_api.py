@@ -5,13 +5,14 @@ import contextlib
 import os
 import shutil
 import tempfile
+import warnings
 import weakref
 from typing import Any, Callable, Iterator, List, Optional, Sequence
 
 import torch
 
 from ._batches import BATCHES, PROOF, NotLinear, differs, is_doubtful, merge
-from ._errors import RecordingError, explained
+from ._errors import RecordingError, RecordingWarning, explained
 from ._events import Tape
 from ._file import VERSION, Recording, write
 from ._session import Session, Step, record_made
@@ -93,10 +94,17 @@ def record(model: Any, inputs: Any = None, *, loss: Optional[Callable[..., Any]]
             name = name or run.name
             if check:
                 from ._check import compare
-                compare(run, tape)
+                compare(run)
     except Exception as error:
         raise explained(error) from error
-    return _keep(tape, batches, iterations, sm, path, name)
+    recorded = _keep(tape, batches, iterations, sm, path, name)
+    _warn(recorded)
+    return recorded
+
+
+def _warn(recorded: Recording) -> None:
+    for what, line in recorded.assumed:
+        warnings.warn(f"{line}: assumed: {what}", RecordingWarning, stacklevel=3)
 
 
 def _made(make: Any, batch: Optional[int], iterations: int, sm: int, share: float) -> Any:
@@ -148,6 +156,7 @@ def recording(path: Any, models: Sequence[torch.nn.Module] = (), optimizers: Seq
     if not steps.iterations:
         raise RecordingError("nothing was recorded: call r.step(train_step) within recording()")
     steps.recording = _keep(tape, (batch,), steps.iterations, sm, path, name or _name(models))
+    _warn(steps.recording)
 
 
 def _name(models: Sequence[torch.nn.Module]) -> str:

@@ -54,17 +54,25 @@ class DeviceAnswers:
             return True  # a node's own metadata; the second: the engine's roots
         if not torch.is_grad_enabled():
             return False
-        if self.custom or (tensor.requires_grad and tensor.is_leaf and id(tensor) not in self._adopted):
+        if self.custom:
             return True
         kind = self._fresh.get(id(tensor))
-        if kind == _UNTIL_HISTORY:
-            return not tensor.requires_grad
-        return kind is not None and self._fresh.pop(id(tensor)) == _ONCE
+        if kind == _ONCE:  # asked for requires_grad now, a changed view would make its node anew, of its base's old history
+            del self._fresh[id(tensor)]
+            return True
+        if kind == _UNTIL_HISTORY and not tensor.requires_grad:
+            return True
+        return tensor.requires_grad and tensor.is_leaf and id(tensor) not in self._adopted
 
-    def made(self, inputs: List[torch.Tensor], result: Any) -> None:
+    @staticmethod
+    def is_traced(inputs: List[torch.Tensor]) -> bool:
+        """Does an operation get a node? To be asked ahead of it."""
+        return torch.is_grad_enabled() and any(tensor.requires_grad for tensor in inputs)
+
+    def made(self, traced: bool, inputs: List[torch.Tensor], result: Any) -> None:
         """An operation ended: of its results autograd will ask next."""
         self._fresh = {}
-        if not torch.is_grad_enabled() or not any(tensor.requires_grad for tensor in inputs):
+        if not traced:
             return
         changed = {id(tensor) for tensor in inputs}
         for tensor in tree_iter(result):

@@ -19,6 +19,10 @@ class RecordingError(RuntimeError):
     """A recording that could not be made; the text says where and what to do."""
 
 
+class RecordingWarning(UserWarning):
+    """Something had to be assumed."""
+
+
 def _is_ours(file: str) -> bool:
     torch = sys.modules.get("torch")
     folder = os.path.dirname(torch.__file__) + os.sep if torch is not None and torch.__file__ else None

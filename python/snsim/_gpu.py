@@ -44,10 +44,11 @@ class FakeGpu(TorchDispatchMode):
         inputs = [x for x in tree_iter((args, kwargs)) if isinstance(x, torch.Tensor)]
         observer = self.observer
         seen = observer.before(func, args, kwargs, inputs) if observer is not None else None
+        traced = self.devices.is_traced(inputs)
         result = self._call(func, args, kwargs)
         if not self.devices.engine:
             self.values.follow(func, args, kwargs, inputs, result)
-        self.devices.made(inputs, result)
+        self.devices.made(traced, inputs, result)
         if observer is not None:
             observer.after(seen, func, args, kwargs, inputs, result)
         return result

@@ -83,7 +83,7 @@ class Given:
             with _disable_current_modes():
                 self._session.gpu.values.give(fake, tensor.detach().clone())
         self._session.recorder.storage(fake, GIVEN)
-        return fake
+        return fake.requires_grad_() if tensor.requires_grad and tensor.is_leaf else fake
 
 
 def _contiguous(tensor: torch.Tensor) -> Geometry:

@@ -115,10 +115,13 @@ def _rnn(mode: int, x: Tensor, *rest: Any) -> Tuple[Tensor, ...]:
     size = cell.shape[-1] if cell is not None else hidden.shape[-1]
     if torch.is_autocast_enabled("cuda"):  # autocast casts states and input, and flattens the weights anew
         x, hidden, cell, weights = _cast_rnn(torch.get_autocast_dtype("cuda"), x, hidden, cell, weights)
-    result = aten._cudnn_rnn(x, list(weights), per_layer, _weight_buffer(x, weights), hidden.contiguous(),
-                             None if cell is None else cell.contiguous(), mode, size, projected, layers, first, dropout, train,
-                             both, [] if sizes is None else _batch_sizes(sizes), None)
-    return result[:3] if mode == 2 else result[:2]
+    if first:  # cuDNN works on steps ahead of rows, and its output stays so, seen transposed
+        x = x.transpose(0, 1)
+    output, hidden, cell, *_ = aten._cudnn_rnn(
+        x, list(weights), per_layer, _weight_buffer(x, weights), hidden.contiguous(), None if cell is None else cell.contiguous(),
+        mode, size, projected, layers, False, dropout, train, both, [] if sizes is None else _batch_sizes(sizes), None)
+    output = output.transpose(0, 1) if first else output
+    return (output, hidden, cell) if mode == 2 else (output, hidden)
 
 
 def _cast_rnn(dtype: torch.dtype, x: Tensor, hidden: Tensor, cell: Optional[Tensor], weights: Any) -> Tuple[Any, ...]:

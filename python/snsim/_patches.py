@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import logging
 import random
 import sys
 import types
@@ -60,6 +61,18 @@ def random_states_kept() -> Iterator[None]:
         torch.set_rng_state(cpu)
         if numpy is not None and state is not None:
             numpy.random.set_state(state)
+
+
+@contextlib.contextmanager
+def no_tracebacks_logged() -> Iterator[None]:
+    """FakeTensorMode logs what it also raises."""
+    quiet = lambda record: False  # noqa: E731
+    logger = logging.getLogger("torch._subclasses.fake_tensor")
+    logger.addFilter(quiet)
+    try:
+        yield
+    finally:
+        logger.removeFilter(quiet)
 
 
 @contextlib.contextmanager
@@ -199,6 +212,7 @@ class Patches(contextlib.ExitStack):
     def _enter(self, gpu: FakeGpu, sm: int, phase: Optional[Phase]) -> None:
         engine = _engine(torch.autograd.graph._engine_run_backward, gpu, sm, phase)
         enter = self.enter_context
+        enter(no_tracebacks_logged())
         enter(replaced(torch.autograd, _engine_run_backward=engine))
         enter(replaced(torch.autograd.graph, _engine_run_backward=engine))
         enter(replaced(torch.autograd.Function, apply=_custom_apply(gpu)))

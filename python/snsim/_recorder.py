@@ -187,8 +187,7 @@ class Recorder:
     def _node(self, inputs: List[torch.Tensor]) -> int:
         """Whose operation it is: of the forward pass the newest node, which has just been made for it."""
         if not self.gpu.devices.in_backward:
-            traced = torch.is_grad_enabled() and any(x.requires_grad for x in inputs)
-            return self._newest_node() if traced or self.gpu.devices.custom else OUTSIDE
+            return self._newest_node() if self.gpu.devices.is_traced(inputs) or self.gpu.devices.custom else OUTSIDE
         node = torch._C._current_autograd_node()
         if node is None:
             return OUTSIDE
@@ -214,6 +213,16 @@ class Recorder:
         reads = [self.storage(x) for x in inputs]
         return reads, self._node(inputs), self._sum(func, args, kwargs)
 
+    def _resized(self, func: Any, args: Any, kwargs: Any) -> None:
+        """A storage that was given another size, as out= does, is another from now on."""
+        for tensor in written(func, args, kwargs):
+            storage = tensor.untyped_storage()
+            number = self._numbers.get(storage._cdata)
+            if number is not None and self.tape.storages[number].bytes != storage.nbytes():
+                self.tape.events.append(("f", number))
+                del self._numbers[storage._cdata], self._ends[storage._cdata]
+                self.storage(tensor, self.tape.storages[number].role)
+
     def _sum(self, func: Any, args: Any, kwargs: Any) -> int:
         """Does the engine add two gradients here, and would it do so in place without a mode?"""
         if func is not ADD or kwargs or len(args) != 2 or not self.gpu.devices.engine or torch.is_grad_enabled():
@@ -230,6 +239,8 @@ class Recorder:
         reads, node, adds = seen
         outputs = _costs.tensors_in(result)
         makes: List[int] = []
+        if func._schema.is_mutable:
+            self._resized(func, args, kwargs)
         for tensor in outputs:
             self.storage(tensor, born=makes)
         changed = [self.storage(x) for x in written(func, args, kwargs)] if func._schema.is_mutable else []

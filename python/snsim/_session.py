@@ -54,6 +54,9 @@ def takes_an_argument(function: Callable[..., Any]) -> bool:
     return any(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD, p.VAR_POSITIONAL) for p in parameters)
 
 
+_open = False  # is there a session? Patches do not nest
+
+
 class Session:
     """A context: within it tensors are fakes of a GPU. `watch` what trains, `run` what is to be recorded."""
 
@@ -69,14 +72,19 @@ class Session:
         self._iterations = 0
 
     def __enter__(self) -> "Session":
+        global _open
+        if _open:
+            raise RecordingError("a recording is being made: one at a time")
         with contextlib.ExitStack() as stack:
             for context in (random_states_kept(), self.mode, self._patches, self.gpu, self.kernels()):
                 stack.enter_context(context)
             self._stack = stack.pop_all()
+        _open = True
         return self
 
     def __exit__(self, *error: Any) -> None:
-        self.recorder.on = False
+        global _open
+        self.recorder.on = _open = False
         self._stack.close()
 
     def kernels(self) -> Kernels:

@@ -10,7 +10,7 @@ import torch
 from ._errors import RecordingError
 from ._events import Tape
 from ._inputs import Given, normalized, resized, rows_of, with_tensors
-from ._session import Session
+from ._session import Session, refuse_distributed
 from ._standins import brought, brought_along, standing_in, training
 
 Tapes = Callable[[int], Tape]
@@ -90,20 +90,20 @@ class Training:
         data = self.data(batch)
         with contextlib.ExitStack() as stack:
             session = stack.enter_context(Session(self.sm, self.share))
-            model = self._model(stack, session)
+            model = self.built(stack, session)
             optimizers = self._optimizers(stack, model)
             session.watch([model], optimizers)
             session.run(lambda _: self._iteration(session, model, optimizers, data), self.iterations)
             return session.tape
 
-    def _model(self, stack: contextlib.ExitStack, session: Session) -> torch.nn.Module:
-        if isinstance(self.model, torch.nn.Module):
-            existing = [self.optimizer] if is_existing(self.optimizer) else []
-            from ._session import refuse_distributed
-            refuse_distributed([self.model])
-            stack.enter_context(standing_in(session, [self.model], existing))
-            model = self.model
-        else:
+    def built(self, stack: contextlib.ExitStack, session: Session) -> torch.nn.Module:
+        """The model on the fake GPU."""
+        existing = [x for x in (self.model, self.loss) if isinstance(x, torch.nn.Module)]
+        refuse_distributed(existing)
+        optimizers = [self.optimizer] if is_existing(self.optimizer) else []
+        stack.enter_context(standing_in(session, existing, optimizers))
+        model = self.model
+        if not isinstance(model, torch.nn.Module):
             with torch.device("cuda"):
                 model = self.model()
             if not isinstance(model, torch.nn.Module):

@@ -3,6 +3,7 @@
 
 #include "base/checked.h"
 #include "models/op/op.h"
+#include "models/record/record_net.h"
 #include "sim/device/device.h"
 #include "sim/graph/resident.h"
 #include "sim/graph/route.h"
@@ -49,9 +50,37 @@ static sn_resident_walk walk_of(blocks *b, sn_resident_visit *visit) {
                             .self = b};
 }
 
+static void add_recorded_state(void *self, sn_resident_tensor t) {
+  blocks *b = self;
+  if (t.role == SN_RESIDENT_STATE) b->made[b->n_made++] = (sn_caching_made){t.step, t.bytes};
+}
+
+static int by_step(const void *a, const void *b) {
+  const sn_caching_made *x = a, *y = b;
+  if (x->step != y->step) return x->step < y->step ? -1 : 1;
+  return x->bytes < y->bytes ? -1 : x->bytes > y->bytes;
+}
+
+/* The same of a recording: with its first product, and as it uses them. */
+static void add_recorded(blocks *b, const sn_device *device) {
+  const struct sn_recorded *w = b->route->net->recorded;
+  sn_resident_walk walk = walk_of(b, add_recorded_state);
+  for (uint32_t i = 0; i < w->n_ops; i++)
+    if (w->record->kernels[w->record->ops[w->first_op + i].kernel].flags & SN_RECORD_PRODUCT) {
+      b->made[b->n_made++] = (sn_caching_made){i, device->blas_workspace_bytes};
+      break;
+    }
+  sn_resident_walk_all(&walk);
+  qsort(b->made, b->n_made, sizeof *b->made, by_step);
+}
+
 /* The workspace of cuBLAS with the first FC; what the optimizer keeps of a parameter with its first update. */
 static void add_state(blocks *b, const sn_device *device) {
   const sn_route *r = b->route;
+  if (r->net->recorded) {
+    add_recorded(b, device);
+    return;
+  }
   for (uint32_t s = 0; s < r->first_backward; s++)
     if (r->layers[r->steps[s].layer].op == SN_FC) {
       b->made[b->n_made++] = (sn_caching_made){s, device->blas_workspace_bytes};
@@ -68,13 +97,14 @@ static void add_state(blocks *b, const sn_device *device) {
 
 static sn_status make_blocks(blocks *b, const sn_route *route, const sn_device *device, const sn_options *options,
                              sn_err *err) {
-  size_t layers = route->n_layers;
+  const struct sn_recorded *recorded = route->net->recorded;
+  size_t layers = route->n_layers, storages = recorded ? recorded->record->n_storages : 0;
   *b = (blocks){.route = route,
                 .context_bytes = sn_device_context(device, route->net, true),
                 .options = options,
                 .optimizer = sn_optimizer_on(options->iteration.optimizer, route->net),
-                .before = malloc((MOST_BEFORE * layers + 2) * sizeof *b->before),
-                .made = malloc((MOST_MADE * layers + SN_OPTIMIZER_TABLES + 1) * sizeof *b->made)};
+                .before = malloc((MOST_BEFORE * layers + storages + 2) * sizeof *b->before),
+                .made = malloc((MOST_MADE * layers + storages + SN_OPTIMIZER_TABLES + 1) * sizeof *b->made)};
   if (!b->before || !b->made) return sn_fail_memory(err);
   sn_resident_walk walk = walk_of(b, add_before);
   sn_resident_walk_all(&walk);

@@ -29,6 +29,7 @@ typedef struct maker {
   uint32_t *place, *step; /* per tensor: its access in the last step, from 1, that has one */
   uint32_t *first_end;    /* per step: its ends are ends[first_end[step] .. first_end[step + 1] - 1] */
   uint32_t *ends;         /* storages */
+  uint32_t born;          /* storages before this one are there, or come by an operation: they are numbered as they appear */
 } maker;
 
 /* ---- tensors ---- */
@@ -147,17 +148,28 @@ static void carry_over(maker *m) {
     if (m->tensor[s] != SN_NONE && m->lives[s].stay == SN_RECORD_CARRIED) access(m, 0, s, SN_WRITE);
 }
 
+/* Born outside an operation, ahead of this step: the batch of an iteration. */
+static void be_born(maker *m, uint32_t index, const uint32_t *makes, uint32_t n_makes) {
+  for (; m->born < m->record->n_storages; m->born++) {
+    const sn_record_life *life = &m->lives[m->born];
+    if (m->tensor[m->born] == SN_NONE || life->stay != SN_RECORD_MADE) continue;
+    if (life->made > index) return;
+    bool by_operation = false;
+    for (uint32_t i = 0; i < n_makes; i++) by_operation = by_operation || makes[i] == m->born;
+    if (!by_operation) access(m, index, m->born, SN_WRITE);
+  }
+}
+
 static void make_step(maker *m, uint32_t index) {
   const sn_record_op *op = &m->record->ops[m->w->first_op + index];
   const uint32_t *refs = &m->record->refs[op->first_ref], *makes = refs + op->n_reads, *changes = makes + op->n_makes;
   uint32_t first = m->route->n_accesses;
   if (index == 0) carry_over(m);
+  be_born(m, index, makes, op->n_makes);
   for (uint32_t i = 0; i < op->n_reads; i++) access(m, index, refs[i], SN_READ);
   for (uint32_t i = 0; i < op->n_makes; i++)
     access(m, index, makes[i], whose(m, makes[i]) == makes[i] ? SN_WRITE : SN_MODIFY);
   for (uint32_t i = 0; i < op->n_changes; i++) access(m, index, changes[i], SN_MODIFY);
-  for (uint32_t i = m->first_end[index]; i < m->first_end[index + 1]; i++)
-    if (m->lives[m->ends[i]].made == index) access(m, index, m->ends[i], SN_WRITE);
   access_ends(m, index);
   m->steps[index] = (sn_step){.layer = m->w->layer[index],
                               .pass = pass_of(m, index),

@@ -1,0 +1,129 @@
+"""Records models and loops, replays the files, and puts beside them PyTorch's MemTracker and the figures that were measured
+before.
+
+    PYTHONPATH=python python3 bench/recordings.py                            # all of bench/recording_models.py
+    PYTHONPATH=python python3 bench/recordings.py resnet50 gpt2 --expected recordings.csv
+    PYTHONPATH=python python3 bench/recordings.py --make train.py:make --batch 8
+    PYTHONPATH=python python3 bench/recordings.py timm:resnet26d torchvision:alexnet --any-batch
+
+A row each: model, operations, CPU seconds and milliseconds an operation to record, most memory so far, peaks with sums apart
+and in place, with units under checkpoints, MemTracker's, and whether all is as it should be. --any-batch also records at 2 and
+3 and compares the file's answer for --ask with a recording at that batch. Exit code 1 where anything differs.
+"""
+import argparse
+import csv
+import importlib.util
+import pathlib
+import resource
+import sys
+import tempfile
+import time
+import traceback
+import warnings
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent / "python"), str(HERE.parent / "tests" / "python")]
+warnings.simplefilter("ignore")
+
+import oracle  # noqa: E402  ahead of torch
+import recording_models as models  # noqa: E402
+import replay  # noqa: E402
+import snsim  # noqa: E402
+
+
+def found(name):
+    """make, batch and globs of a name."""
+    library, _, network = name.partition(":")
+    if not network:
+        return models.ALL[name]
+    return models.vision(getattr(models, library)(network), optimizer="adamw"), 4, ""
+
+
+def made(place):
+    """make of train.py:make."""
+    file, _, name = place.rpartition(":")
+    spec = importlib.util.spec_from_file_location("made", file)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return getattr(module, name)
+
+
+def at(make, batch, path):
+    """Records at one batch alone; the file and CPU seconds."""
+    begun = time.process_time()
+    snsim.record(make, batch=batch, path=path)
+    return replay.File(path), time.process_time() - begun
+
+
+class Rows:
+    def __init__(self, arguments):
+        self.arguments, self.expected, self.wrong = arguments, {}, 0
+        if arguments.expected:
+            with open(arguments.expected, newline="") as rows:
+                self.expected = {row["model"]: row for row in csv.DictReader(rows)}
+
+    def compare(self, name, what, ours, column):
+        """A word where a figure is not that of the table."""
+        there = self.expected.get(name, {}).get(column)
+        return [] if not there or int(there) == ours else [f"{what} {ours - int(there):+d}"]
+
+    def row(self, name, make, batch, globs, folder):
+        path = folder / "one.rec"
+        file, seconds = at(make, batch, path)
+        operations = len(file.operations)
+        apart, in_place = replay.peak(file, batch), replay.peak(file, batch, True)
+        units = replay.checkpointed_peak(file, batch, globs)[0] if globs else None
+        differs = self.compare(name, "apart", apart, "replay_sums_apart")
+        differs += self.compare(name, "in place", in_place, "replay_sums_in_place")
+        differs += self.compare(name, "units", units, "checkpoint_ours") if units else []
+        tracked = None
+        if not self.arguments.no_tracker:
+            tracked = oracle.memtracker(make, batch)
+            differs += [f"MemTracker {tracked - apart:+d}"] if tracked != apart else []
+        differs += self.any_batch(make, folder) if self.arguments.any_batch else []
+        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+        size = path.stat().st_size / operations
+        print(f"{name:28} {operations:6} {seconds:6.2f} s {1e3 * seconds / operations:5.2f} ms {memory:5} MB {size:4.0f} B/op {apart:13,} "
+              f"{in_place:13,} {units or '-':>13} {tracked or '-':>13}  {', '.join(differs) or 'same'}"
+              f"{'  assumed ' + str(len(file.header['assumed'])) if file.header['assumed'] else ''}", flush=True)
+        self.wrong += bool(differs)
+
+    def any_batch(self, make, folder):
+        ask = self.arguments.ask
+        snsim.record(make, path=folder / "any.rec")
+        file = replay.File(folder / "any.rec")
+        if len(file.header["batches"]) == 1:
+            return ["one batch: " + file.header["assumed"][-1][0]]
+        alone, _ = at(make, ask, folder / "alone.rec")
+        wrong = sum(x != y for x, y in zip(file.sizes(ask), alone.sizes(ask)))
+        peaks = replay.peak(alone, ask) - replay.peak(file, ask)
+        return [f"{wrong} storages and {peaks:+d} at batch {ask}"] if wrong or peaks else []
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("names", nargs="*", help="of bench/recording_models.py, or timm:NAME, torchvision:NAME")
+    parser.add_argument("--make", help="file.py:make instead")
+    parser.add_argument("--batch", type=int, help="instead of the model's own")
+    parser.add_argument("--expected", help="a table of figures measured before")
+    parser.add_argument("--any-batch", action="store_true")
+    parser.add_argument("--ask", type=int, default=16)
+    parser.add_argument("--no-tracker", action="store_true")
+    arguments = parser.parse_args()
+    rows = Rows(arguments)
+    asked = [(name, *found(name)) for name in arguments.names or ([] if arguments.make else models.ALL)]
+    if arguments.make:
+        asked.append((arguments.make, made(arguments.make), 2, ""))
+    with tempfile.TemporaryDirectory() as folder:
+        for name, make, batch, globs in asked:
+            try:
+                rows.row(name, make, arguments.batch or batch, globs, pathlib.Path(folder))
+            except Exception as error:  # one that fails must not stop the others
+                traceback.print_exc()
+                print(f"{name:28} {type(error).__name__}: {error}", flush=True)
+                rows.wrong += 1
+    sys.exit(bool(rows.wrong))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,122 @@
+"""python -m snsim.record: records a training step from the shell.
+
+    python -m snsim.record train.py:make -o mine.rec
+    python -m snsim.record mymodel.py:Net --input 3,224,224 --optimizer adamw -o mine.rec.gz
+
+make() or make(batch) returns models, optimizers and a step. With --input the name is that of a module's class, or of a
+function that builds a model, and a step is made of inputs (sizes of a row; ids 128:int64 for whole numbers), loss and
+optimizer. Exit codes: 0 recorded, 2 wrong command line, 3 a file or a model that cannot be recorded, 4 no PyTorch, 130
+interrupted.
+"""
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import os
+import sys
+from types import ModuleType
+from typing import Any, List, NoReturn, Optional
+
+OPTIMIZERS = ("sgd", "momentum", "adam", "adamw", "adagrad", "rmsprop")
+AUTOCAST = {"bf16": "bfloat16", "fp16": "float16"}
+_ROWS = 2  # of an input's tensor; recorded at other numbers of rows as well
+
+
+def fail(code: int, text: str) -> NoReturn:
+    print(f"snsim.record: error: {text}", file=sys.stderr)
+    sys.exit(code)
+
+
+def arguments(given: Optional[List[str]] = None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m snsim.record", description="Records a training step of a PyTorch model, without a GPU.")
+    parser.add_argument("what", metavar="FILE.py:NAME", help="make() or make(batch), or with --input what builds a model")
+    parser.add_argument("-o", "--output", metavar="FILE", help="the recording, packed if it ends in .gz (default: NAME.rec)")
+    parser.add_argument("--input", action="append", default=[], metavar="SIZES[:DTYPE]", help="an input of one row: 3,224,224 or 128:int64")
+    parser.add_argument("--optimizer", choices=OPTIMIZERS, default="sgd", help="with --input (default: %(default)s)")
+    parser.add_argument("--autocast", choices=sorted(AUTOCAST), help="with --input: mixed precision")
+    parser.add_argument("--inference", action="store_true", help="with --input: the forward pass alone")
+    parser.add_argument("--batch", type=int, metavar="N", help="record at this batch alone, not for any")
+    parser.add_argument("--iterations", type=int, default=2, metavar="N", help="(default: %(default)s)")
+    parser.add_argument("--name", help="what it is called (default: NAME)")
+    parser.add_argument("--sm", type=int, default=80, metavar="N", help="the GPU's architecture, 75 for a T4 (default: %(default)s)")
+    parser.add_argument("--assume", type=float, default=0.5, metavar="PART", help="of elements that are true where only values would tell")
+    parser.add_argument("--check", action="store_true", help="with --input: compare with a step on the CPU")
+    return parser.parse_args(given)
+
+
+def loaded(path: str) -> ModuleType:
+    """The user's file as a module; what lies beside it can be imported."""
+    if not os.path.isfile(path):
+        fail(3, f"{path}: no such file")
+    sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
+    name = os.path.splitext(os.path.basename(path))[0]
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        fail(2, f"{path} is no file of Python")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def named(what: str) -> Any:
+    """What FILE.py:NAME is."""
+    path, colon, name = what.rpartition(":")
+    if not colon or not name.isidentifier():
+        fail(2, f"{what}: FILE.py:NAME, such as train.py:make")
+    module = loaded(path)
+    if not hasattr(module, name):
+        fail(2, f"{path} has no {name}: it has {', '.join(sorted(n for n, v in vars(module).items() if callable(v) and n[0] != '_')) or 'nothing to call'}")
+    return getattr(module, name)
+
+
+def input_of(text: str) -> Any:
+    """A tensor of some rows."""
+    import torch
+    sizes, _, kind = text.partition(":")
+    dtype = getattr(torch, kind or "float32", None)
+    try:
+        shape = [_ROWS, *(int(size) for size in sizes.split(",") if size)]
+    except ValueError:
+        shape = []
+    if not isinstance(dtype, torch.dtype) or not shape or min(shape) < 1:
+        fail(2, f"--input {text}: sizes of a row with commas between, and a dtype, such as 3,224,224 or 128:int64")
+    whole = not dtype.is_floating_point
+    return torch.zeros(shape, dtype=dtype) if whole else torch.empty(shape, dtype=dtype, device="meta")
+
+
+def optimizer_of(word: str) -> Any:
+    import torch
+    if word == "momentum":
+        return lambda parameters: torch.optim.SGD(parameters, lr=0.01, momentum=0.9)
+    names = {"sgd": "SGD", "adam": "Adam", "adamw": "AdamW", "adagrad": "Adagrad", "rmsprop": "RMSprop"}
+    return getattr(torch.optim, names[word])
+
+
+def main(given: Optional[List[str]] = None) -> None:
+    asked = arguments(given)
+    try:
+        import torch
+    except ImportError as error:
+        fail(4, f"PyTorch cannot be imported by {sys.executable}: {error}")
+    from snsim import RecordingError, record
+    try:
+        what = named(asked.what)
+        name = asked.name or asked.what.rpartition(":")[2]
+        options = dict(path=asked.output or f"{name}.rec", name=name, batch=asked.batch, iterations=asked.iterations, sm=asked.sm,
+                       assume=asked.assume)
+        if asked.input:
+            dtype = getattr(torch, AUTOCAST[asked.autocast]) if asked.autocast else None
+            recorded = record(what, tuple(input_of(text) for text in asked.input), optimizer=optimizer_of(asked.optimizer),
+                              train=not asked.inference, autocast=dtype, check=asked.check, **options)
+        else:
+            recorded = record(what, **options)
+    except RecordingError as error:
+        fail(3, str(error))
+    except KeyboardInterrupt:
+        sys.exit(130)
+    print(recorded.summary())
+
+
+if __name__ == "__main__":
+    main()
