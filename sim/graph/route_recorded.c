@@ -29,7 +29,7 @@ typedef struct maker {
   uint32_t *place, *step; /* per tensor: its access in the last step, from 1, that has one */
   uint32_t *first_end;    /* per step: its ends are ends[first_end[step] .. first_end[step + 1] - 1] */
   uint32_t *ends;         /* storages */
-  uint32_t born;          /* storages before this one are there, or come by an operation: they are numbered as they appear */
+  uint32_t born; /* storages before this one are there, or come by an operation: they are numbered as they appear */
 } maker;
 
 /* ---- tensors ---- */
@@ -179,7 +179,8 @@ static void make_step(maker *m, uint32_t index) {
                               .n_accesses = m->route->n_accesses - first};
   uint32_t flags = m->record->kernels[op->kernel].flags;
   m->work[index] =
-      (sn_step_work){.flops = sn_record_amount(op->flops, m->net->batch),
+      (sn_step_work){.called = m->record->kernels[op->kernel].called,
+                     .flops = sn_record_amount(op->flops, m->net->batch),
                      .bytes = sn_record_amount(op->read, m->net->batch) + sn_record_amount(op->written, m->net->batch),
                      .convolves = (flags & SN_RECORD_CONVOLUTION) != 0,
                      .narrow = op->narrow};
