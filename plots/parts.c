@@ -1,5 +1,6 @@
 /* Parts: what memory and time are made of, each with one colour and letter in every picture and page. The report's page
  * gets its colours from here too (page_data.c). */
+#include "models/zoo/zoo.h"
 #include "plots/plot_internal.h"
 
 #include <stdlib.h>
@@ -34,7 +35,8 @@ const sn__part sn__parts[SN__PARTS] = {
 };
 
 const char *sn__part_name(unsigned part, const sn_run *run) {
-  bool other = part == SN__PART_OPTIMIZER && strcmp(run->conditions.optimizer, "momentum") != 0;
+  bool other = part == SN__PART_OPTIMIZER &&
+               (strcmp(run->conditions.optimizer, "momentum") != 0 || sn_net_is_recording(run->net));
   return other ? "optimizer state" : sn__parts[part].name;
 }
 
