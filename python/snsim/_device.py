@@ -64,10 +64,14 @@ class DeviceAnswers:
             return True
         return tensor.requires_grad and tensor.is_leaf and id(tensor) not in self._adopted
 
-    @staticmethod
-    def is_traced(inputs: List[torch.Tensor]) -> bool:
-        """Does an operation get a node? To be asked ahead of it."""
-        return torch.is_grad_enabled() and any(tensor.requires_grad for tensor in inputs)
+    def forget(self) -> None:
+        """The user's code calls a function: autograd is done with what the last one made."""
+        self._fresh = {}
+
+    def is_traced(self, inputs: List[torch.Tensor]) -> bool:
+        """Is an operation, or the function that consists of it and of those ahead of it, in the graph? To be asked ahead of
+        it. Within a function what an operation made has no history: a conjugate's copy, for one."""
+        return torch.is_grad_enabled() and any(x.requires_grad or id(x) in self._fresh for x in inputs)
 
     def made(self, traced: bool, inputs: List[torch.Tensor], result: Any) -> None:
         """An operation ended: of its results autograd will ask next."""

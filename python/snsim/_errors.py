@@ -82,6 +82,10 @@ def _way_out(error: BaseException) -> str:
     if "device" in text and ("found at least two" in text or "Expected all tensors" in text or "found two different devices" in text):
         return (f"{text.splitlines()[0]}: a tensor was left on the CPU: give it as an input or a target, register it as a buffer, "
                 "or move it with .cuda()")
+    if "SparseTensorImpl" in text or "sparse" in text.lower() and kind in ("NotImplementedError", "RuntimeError"):
+        return f"{text.splitlines()[0]}: sparse tensors are not recorded: take dense gradients, nn.Embedding(sparse=False)"
+    if "saved tensor hooks" in text:
+        return f"{text.splitlines()[0]}: what backward keeps is recorded by them: take torch.autograd.grad instead of torch.func.grad"
     if "SymInt" in text or "symbolic" in text:
         return f"{text.splitlines()[0]}: record without torch.compile(dynamic=True)"
     return text.strip() or kind

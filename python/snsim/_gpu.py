@@ -48,9 +48,9 @@ class FakeGpu(TorchDispatchMode):
         result = self._call(func, args, kwargs)
         if not self.devices.engine:
             self.values.follow(func, args, kwargs, inputs, result)
-        self.devices.made(traced, inputs, result)
         if observer is not None:
             observer.after(seen, func, args, kwargs, inputs, result)
+        self.devices.made(traced, inputs, result)
         return result
 
     def _call(self, func: Any, args: Any, kwargs: Any) -> Any:

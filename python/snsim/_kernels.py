@@ -7,6 +7,8 @@ from typing import Any, Optional, Tuple
 import torch
 from torch.overrides import TorchFunctionMode
 
+from ._device import DeviceAnswers
+
 aten = torch.ops.aten
 Tensor = torch.Tensor
 
@@ -64,12 +66,13 @@ class Kernels(TorchFunctionMode):
     """Entered with the recording, and again in the engine: PyTorch leaves function modes inside backward(), where a
     checkpoint's forward runs again."""
 
-    def __init__(self, sm: int) -> None:
+    def __init__(self, sm: int, devices: DeviceAnswers) -> None:
         super().__init__()
-        self.sm = sm
+        self.sm, self._devices = sm, devices
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
+        self._devices.forget()
         if func is _ATTENTION:
             return self._attention(*args, **kwargs)
         mode = _RNN_MODES.get(func) if func.__class__ is _BUILTIN else None

@@ -7,6 +7,7 @@ import logging
 import random
 import sys
 import types
+import warnings
 from typing import Any, Callable, Iterator, Optional
 
 import torch
@@ -65,12 +66,14 @@ def random_states_kept() -> Iterator[None]:
 
 @contextlib.contextmanager
 def no_tracebacks_logged() -> Iterator[None]:
-    """FakeTensorMode logs what it also raises."""
+    """FakeTensorMode logs what it also raises; and PyTorch's own modules ask fakes for their pointers."""
     quiet = lambda record: False  # noqa: E731
     logger = logging.getLogger("torch._subclasses.fake_tensor")
     logger.addFilter(quiet)
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Accessing the data pointer of FakeTensor")
+            yield
     finally:
         logger.removeFilter(quiet)
 
@@ -100,7 +103,7 @@ def _engine(real: Callable[..., Any], gpu: FakeGpu, sm: int, phase: Optional[Pha
         if phase is not None:
             phase(True)
         try:
-            with Kernels(sm):
+            with Kernels(sm, gpu.devices):
                 return real(*args, **kwargs)
         finally:
             gpu.devices.engine -= 1
