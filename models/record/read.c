@@ -11,24 +11,19 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 
 enum { VERSION = 1, CHUNK = 1 << 18 };
+#define NO_HEAD "not a recording: its first line is {\"snsim_recording\": 1, ..} (docs/record.md)"
 static const size_t longest_line = SN_JSON_MAX_BYTES;
 
 /* ---- for both files ---- */
 
-sn_status sn__read_fail(const sn__reader *r, const char *format, ...) {
-  char text[300];
-  va_list args;
-  va_start(args, format);
-  vsnprintf(text, sizeof text, format, args);
-  va_end(args);
-  return sn_fail(r->err, SN_BAD_INPUT, "%s:%u: %s", r->path, r->line, text);
+void sn__read_place(const sn__reader *r) {
+  sn_err_prefix(r->err, "%s:%u", r->path, r->line);
 }
 
 void *sn__list_add(sn__reader *r, sn__list *list, size_t size) {
@@ -45,7 +40,7 @@ void *sn__list_add(sn__reader *r, sn__list *list, size_t size) {
 }
 
 static bool is_whole(const cJSON *item, double low, double high) {
-  return cJSON_IsNumber(item) && item->valuedouble >= low && item->valuedouble <= high &&
+  return item && cJSON_IsNumber(item) && item->valuedouble >= low && item->valuedouble <= high &&
          item->valuedouble == (double)(int64_t)item->valuedouble;
 }
 
@@ -138,8 +133,7 @@ static sn_status read_head_item(sn__reader *r, const cJSON *item) {
 
 static sn_status read_head(sn__reader *r, const cJSON *head) {
   const cJSON *version = cJSON_GetObjectItemCaseSensitive(head, "snsim_recording");
-  if (!version)
-    return sn__read_fail(r, "not a recording: its first line is {\"snsim_recording\": 1, ..} (docs/record.md)");
+  if (!version) return sn__read_fail(r, NO_HEAD);
   if (!is_whole(version, VERSION, VERSION))
     return sn__read_fail(r, "a recording of another version than %d; record it again with this snsim's package",
                          VERSION);
@@ -191,7 +185,7 @@ static sn_status add_storage(sn__reader *r, const cJSON *row, void *place) {
   for (size_t i = 0; i < sizeof roles / sizeof *roles && cJSON_IsString(item_of(row, 4)); i++) {
     if (strcmp(item_of(row, 4)->valuestring, roles[i]) != 0) continue;
     storage->role = (uint8_t)i;
-    return sn__list_add(r, &r->storage_lives, 1) ? SN_OK : r->err->code;
+    return sn__list_add(r, &r->storages, sizeof(sn__alive)) ? SN_OK : r->err->code;
   }
   return sn__read_fail(r, "storages: a role is one of parameter, buffer, given, state, value");
 }
@@ -248,19 +242,18 @@ static sn_status read_object(sn__reader *r, const cJSON *object) {
   return SN_OK;
 }
 
+static sn_status read_json(sn__reader *r, const cJSON *json) {
+  if (!json && r->line > 1) return sn__read_fail(r, "this line is no JSON: the file is damaged or cut off");
+  if (!json) return sn__read_fail(r, "not a recording: its first line is no JSON (docs/record.md)");
+  if (cJSON_IsObject(json)) return read_object(r, json);
+  if (r->line > 1) return sn__read_event(r, json);
+  return sn__read_fail(r, NO_HEAD);
+}
+
 static sn_status read_line(sn__reader *r, char *line) {
   r->line++;
   cJSON *json = cJSON_ParseWithOpts(line, NULL, 1);
-  sn_status status;
-  if (!json)
-    status = sn__read_fail(r, r->line == 1 ? "not a recording: its first line is no JSON (docs/record.md)"
-                                           : "this line is no JSON: the file is damaged or cut off");
-  else if (cJSON_IsObject(json))
-    status = read_object(r, json);
-  else if (r->line == 1)
-    status = sn__read_fail(r, "not a recording: its first line is {\"snsim_recording\": 1, ..} (docs/record.md)");
-  else
-    status = sn__read_event(r, json);
+  sn_status status = read_json(r, json);
   cJSON_Delete(json);
   return status;
 }
@@ -271,8 +264,33 @@ typedef struct text {
   size_t used, room;
 } text;
 
-/* More of the file behind what is there; *more is false at its end. */
-static sn_status fill(sn__reader *r, gzFile file, text *t, bool *more) {
+/* A file, or what stands in memory. */
+typedef struct source {
+  gzFile file;
+  const char *bytes;
+  size_t left;
+} source;
+
+static sn_status read_some(sn__reader *r, source *from, char *to, size_t *got) {
+  if (!from->file) {
+    *got = sn_min(from->left, CHUNK);
+    if (*got > 0) memcpy(to, from->bytes, *got);
+    from->bytes += *got;
+    from->left -= *got;
+    return SN_OK;
+  }
+  int number, bytes = gzread(from->file, to, CHUNK);
+  *got = bytes > 0 ? (size_t)bytes : 0;
+  if (bytes >= 0) return SN_OK;
+  const char *why = gzerror(from->file, &number);
+  r->line++;
+  if (number == Z_ERRNO) return sn_fail(r->err, SN_BAD_FILE, "%s: %s", r->path, strerror(errno));
+  return sn__read_fail(r, "damaged or cut off (%s)", why);
+}
+
+/* More of it behind what is there; *more is false at its end. */
+static sn_status fill(sn__reader *r, source *from, text *t, bool *more) {
+  size_t got = 0;
   if (t->room - t->used <= CHUNK) {
     char *bytes = t->room > longest_line ? NULL : realloc(t->bytes, 2 * t->room + 2 * (size_t)CHUNK);
     if (t->room > longest_line) return sn__read_fail(r, "a line is longer than %zu MiB", longest_line >> 20);
@@ -280,14 +298,8 @@ static sn_status fill(sn__reader *r, gzFile file, text *t, bool *more) {
     t->bytes = bytes;
     t->room = 2 * t->room + 2 * (size_t)CHUNK;
   }
-  int number, got = gzread(file, t->bytes + t->used, CHUNK);
-  if (got < 0) {
-    const char *why = gzerror(file, &number);
-    r->line++;
-    return number == Z_ERRNO ? sn_fail(r->err, SN_BAD_FILE, "%s: %s", r->path, strerror(errno))
-                             : sn__read_fail(r, "damaged or cut off (%s)", why);
-  }
-  t->used += (size_t)got;
+  if (read_some(r, from, t->bytes + t->used, &got) != SN_OK) return r->err->code;
+  t->used += got;
   *more = got > 0;
   return SN_OK;
 }
@@ -311,12 +323,12 @@ static sn_status take_lines(sn__reader *r, text *t, bool last) {
   return status;
 }
 
-static sn_status read_lines(sn__reader *r, gzFile file) {
+static sn_status read_lines(sn__reader *r, source *from) {
   text t = {0};
   bool more = true;
   sn_status status = SN_OK;
   while (more && status == SN_OK) {
-    status = fill(r, file, &t, &more);
+    status = fill(r, from, &t, &more);
     if (status == SN_OK) status = take_lines(r, &t, !more);
   }
   free(t.bytes);
@@ -338,8 +350,8 @@ static sn_status hand_over(sn__reader *r) {
   record->n_ops = r->ops.count;
   record->n_refs = r->refs.count;
   record->n_events = r->events.count;
-  record->handles = r->handle_lives.count;
-  record->ghosts = r->ghost_lives.count;
+  record->handles = r->handles.count;
+  record->ghosts = r->ghosts.count;
   record->ops = r->ops.items;
   record->refs = r->refs.items;
   record->events = r->events.items;
@@ -347,17 +359,17 @@ static sn_status hand_over(sn__reader *r) {
   return good ? SN_OK : sn_fail_memory(r->err);
 }
 
-static sn_record *read_file(const char *path, gzFile file, sn_arena *arena, sn_err *err) {
+static sn_record *read_all(const char *path, source *from, sn_arena *arena, sn_err *err) {
   sn_record *record = sn_arena_alloc(arena, 1, sizeof *record);
   sn__reader r = {.path = path, .record = record, .arena = arena, .err = err};
-  sn_status status = record ? read_lines(&r, file) : sn_fail_memory(err);
+  sn_status status = record ? read_lines(&r, from) : sn_fail_memory(err);
   if (status == SN_OK) status = hand_over(&r);
   free(r.ops.items);
   free(r.refs.items);
   free(r.events.items);
-  free(r.storage_lives.items);
-  free(r.handle_lives.items);
-  free(r.ghost_lives.items);
+  free(r.storages.items);
+  free(r.handles.items);
+  free(r.ghosts.items);
   free(r.call_stack.items);
   return status == SN_OK ? record : NULL;
 }
@@ -370,7 +382,11 @@ sn_record *sn_record_load(const char *path, sn_arena *arena, sn_err *err) {
             errno ? strerror(errno) : "out of host memory");
     return NULL;
   }
-  sn_record *record = read_file(path, file, arena, err);
+  sn_record *record = read_all(path, &(source){.file = file}, arena, err);
   gzclose(file);
   return record;
+}
+
+sn_record *sn_record_parse(const char *name, const char *bytes, size_t size, sn_arena *arena, sn_err *err) {
+  return read_all(name, &(source){.bytes = bytes, .left = size}, arena, err);
 }

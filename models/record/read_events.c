@@ -8,43 +8,51 @@
 
 /* ---- lives ---- */
 
-static uint8_t *life_of(sn__list *lives, uint32_t id) {
-  return (uint8_t *)lives->items + id;
+static sn__alive *alive_at(sn__list *list, uint32_t id) {
+  return (sn__alive *)list->items + id;
 }
 
-/* Ids of handles and ghosts count up as they come. */
-static sn_status begin_numbered(sn__reader *r, sn__list *lives, const cJSON *item, const char *what, uint32_t *id) {
+static bool is_there(sn__reader *r, uint32_t storage) {
+  const sn__alive *s = alive_at(&r->storages, storage);
+  return s->life == SN__ALIVE || s->holders > 0;
+}
+
+/* A handle or a ghost of a storage begins; their numbers count up as they come. */
+static sn_status begin(sn__reader *r, sn__list *list, const cJSON *item, const char *what, uint32_t storage,
+                       uint32_t *id) {
   uint64_t number;
-  if (sn__read_count(r, item, what, 0, SN_RECORD_MOST_EVENTS, &number) != SN_OK) return r->err->code;
-  if (number > SN_RECORD_MOST_EVENTS - 1) return sn__read_fail(r, "%s %" PRIu64 " is beyond the limit", what, number);
-  while (lives->count <= number)
-    if (!sn__list_add(r, lives, 1)) return r->err->code;
+  if (sn__read_count(r, item, what, 0, SN_RECORD_MOST_EVENTS - 1, &number) != SN_OK) return r->err->code;
+  if (!is_there(r, storage))
+    return sn__read_fail(r, "%s %" PRIu64 " is of storage %" PRIu32 ", which is not there", what, number, storage);
+  while (list->count <= number)
+    if (!sn__list_add(r, list, sizeof(sn__alive))) return r->err->code;
   *id = (uint32_t)number;
-  if (*life_of(lives, *id) != SN__UNBORN) return sn__read_fail(r, "%s %" PRIu32 " was there before", what, *id);
-  *life_of(lives, *id) = SN__ALIVE;
+  if (alive_at(list, *id)->life != SN__UNBORN) return sn__read_fail(r, "%s %" PRIu32 " was there before", what, *id);
+  *alive_at(list, *id) = (sn__alive){.life = SN__ALIVE, .storage = storage};
+  alive_at(&r->storages, storage)->holders++;
   return SN_OK;
 }
 
 /* An id of something that is alive. */
-static sn_status read_alive(const sn__reader *r, sn__list *lives, const cJSON *item, const char *what, uint32_t *id) {
-  if (sn__read_id(r, item, what, lives->count, id) != SN_OK) return r->err->code;
-  if (*life_of(lives, *id) != SN__ALIVE)
-    return sn__read_fail(r, "%s %" PRIu32 " is %s", what, *id,
-                         *life_of(lives, *id) == SN__DEAD ? "gone already" : "not there yet");
-  return SN_OK;
+static sn_status read_alive(const sn__reader *r, sn__list *list, const cJSON *item, const char *what, uint32_t *id) {
+  if (sn__read_id(r, item, what, list->count, id) != SN_OK) return r->err->code;
+  if (alive_at(list, *id)->life == SN__ALIVE) return SN_OK;
+  bool dead = alive_at(list, *id)->life == SN__DEAD;
+  return sn__read_fail(r, "%s %" PRIu32 " is %s", what, *id, dead ? "gone already" : "not there yet");
 }
 
-static sn_status end(sn__reader *r, sn__list *lives, const cJSON *item, const char *what, uint32_t *id) {
-  if (read_alive(r, lives, item, what, id) != SN_OK) return r->err->code;
-  *life_of(lives, *id) = SN__DEAD;
+static sn_status end(sn__reader *r, sn__list *list, const cJSON *item, const char *what, uint32_t *id) {
+  if (read_alive(r, list, item, what, id) != SN_OK) return r->err->code;
+  alive_at(list, *id)->life = SN__DEAD;
+  if (list != &r->storages) alive_at(&r->storages, alive_at(list, *id)->storage)->holders--;
   return SN_OK;
 }
 
 static sn_status bear(sn__reader *r, const cJSON *item, uint32_t *storage) {
   if (sn__read_id(r, item, "storage", r->record->n_storages, storage) != SN_OK) return r->err->code;
-  if (*life_of(&r->storage_lives, *storage) != SN__UNBORN)
+  if (alive_at(&r->storages, *storage)->life != SN__UNBORN)
     return sn__read_fail(r, "storage %" PRIu32 " is made twice", *storage);
-  *life_of(&r->storage_lives, *storage) = SN__ALIVE;
+  alive_at(&r->storages, *storage)->life = SN__ALIVE;
   return SN_OK;
 }
 
@@ -74,6 +82,7 @@ static sn_status read_rest(sn__reader *r, const cJSON *at, sn_record_op *op) {
   if (sn__read_count(r, at, "sum", 0, 2, &sum) != SN_OK) return r->err->code;
   if (sum == 0) return SN_OK;
   if (read_storage(r, at->next, &op->summand) != SN_OK) return r->err->code;
+  if (!is_there(r, op->summand)) return sn__read_fail(r, "summand: storage %" PRIu32 " is not there", op->summand);
   op->adds_in_place = sum == 2;
   if (op->adds_in_place && op->n_makes != 1)
     return sn__read_fail(r, "a sum in place makes %" PRIu32 " storages, not one", op->n_makes);
@@ -87,8 +96,7 @@ static sn_status read_refs(sn__reader *r, const cJSON *list, const char *what, b
     uint32_t storage, *ref;
     sn_status status = makes ? bear(r, item, &storage) : read_storage(r, item, &storage);
     if (status != SN_OK) return status;
-    if (!makes && *life_of(&r->storage_lives, storage) == SN__UNBORN)
-      return sn__read_fail(r, "%s: storage %" PRIu32 " is not made yet", what, storage);
+    if (!makes && !is_there(r, storage)) return sn__read_fail(r, "%s: storage %" PRIu32 " is not there", what, storage);
     if (!(ref = sn__list_add(r, &r->refs, sizeof *ref))) return r->err->code;
     *ref = storage;
     ++*count;
@@ -135,30 +143,29 @@ static sn_status read_op(sn__reader *r, const cJSON *array) {
 /* ---- the others ---- */
 
 static sn_status read_kept(sn__reader *r, const cJSON *array) {
-  uint32_t handle, storage;
+  uint32_t handle = 0, storage = 0;
   const cJSON *item = array->child->next;
-  if (begin_numbered(r, &r->handle_lives, item, "handle", &handle) != SN_OK ||
-      read_storage(r, item ? item->next : NULL, &storage) != SN_OK)
+  if (read_storage(r, item ? item->next : NULL, &storage) != SN_OK ||
+      begin(r, &r->handles, item, "handle", storage, &handle) != SN_OK)
     return r->err->code;
-  if (*life_of(&r->storage_lives, storage) == SN__UNBORN)
-    return sn__read_fail(r, "handle %" PRIu32 " keeps storage %" PRIu32 ", which is not made yet", handle, storage);
   return add_event(r, SN_RECORD_KEPT, handle, storage);
 }
 
 static sn_status read_ghost(sn__reader *r, const cJSON *array) {
-  uint32_t storage, ghost;
+  uint32_t storage = 0, ghost = 0;
   const cJSON *item = array->child->next;
-  if (read_storage(r, item, &storage) != SN_OK ||
-      begin_numbered(r, &r->ghost_lives, item->next, "ghost", &ghost) != SN_OK)
+  if (read_storage(r, item, &storage) != SN_OK || begin(r, &r->ghosts, item->next, "ghost", storage, &ghost) != SN_OK)
     return r->err->code;
   return add_event(r, SN_RECORD_GHOST, ghost, storage);
 }
 
 static sn_status read_ghost_end(sn__reader *r, const cJSON *array) {
-  uint32_t storage, ghost;
+  uint32_t storage = 0, ghost = 0;
   const cJSON *item = array->child->next;
-  if (read_storage(r, item, &storage) != SN_OK || end(r, &r->ghost_lives, item->next, "ghost", &ghost) != SN_OK)
+  if (read_storage(r, item, &storage) != SN_OK || end(r, &r->ghosts, item->next, "ghost", &ghost) != SN_OK)
     return r->err->code;
+  if (alive_at(&r->ghosts, ghost)->storage != storage)
+    return sn__read_fail(r, "ghost %" PRIu32 " is not of storage %" PRIu32, ghost, storage);
   return add_event(r, SN_RECORD_GHOST_END, ghost, storage);
 }
 
@@ -179,7 +186,7 @@ static sn_status read_birth(sn__reader *r, const cJSON *array) {
 
 static sn_status read_taken(sn__reader *r, const cJSON *array) {
   uint32_t handle;
-  if (read_alive(r, &r->handle_lives, array->child->next, "handle", &handle) != SN_OK) return r->err->code;
+  if (read_alive(r, &r->handles, array->child->next, "handle", &handle) != SN_OK) return r->err->code;
   return add_event(r, SN_RECORD_TAKEN, handle, 0);
 }
 
@@ -222,11 +229,11 @@ sn_status sn__read_event(sn__reader *r, const cJSON *item) {
   case 'b':
     return read_birth(r, item);
   case 'f':
-    return read_ends(r, item, &r->storage_lives, "storage", SN_RECORD_LET_GO);
+    return read_ends(r, item, &r->storages, "storage", SN_RECORD_LET_GO);
   case 's':
     return read_kept(r, item);
   case 'u':
-    return read_ends(r, item, &r->handle_lives, "handle", SN_RECORD_DROPPED);
+    return read_ends(r, item, &r->handles, "handle", SN_RECORD_DROPPED);
   case 'g':
     return read_ghost(r, item);
   case 'k':

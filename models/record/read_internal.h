@@ -19,21 +19,28 @@ typedef struct sn__list {
 /* Where a storage, a handle or a ghost is in its life. */
 typedef enum sn__life { SN__UNBORN, SN__ALIVE, SN__DEAD } sn__life;
 
+/* Of a storage: whether Python has it, and how many handles and ghosts do. Of a handle or ghost: whose it is. */
+typedef struct sn__alive {
+  uint8_t life; /* sn__life */
+  uint32_t holders, storage;
+} sn__alive;
+
 typedef struct sn__reader {
   const char *path;
   unsigned line;
   sn_record *record;
   sn_arena *arena;
   sn__list ops, refs, events;
-  sn__list storage_lives, handle_lives, ghost_lives; /* uint8_t: sn__life, of Python's hold */
-  sn__list call_stack;                               /* uint32_t */
+  sn__list storages, handles, ghosts; /* sn__alive */
+  sn__list call_stack;                /* uint32_t */
   bool ended;
   bool begun; /* an iteration has */
   sn_err *err;
 } sn__reader;
 
-/* SN_BAD_INPUT, with file and line ahead. */
-sn_status sn__read_fail(const sn__reader *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* SN_BAD_INPUT, with file and line ahead; printf style. */
+#define sn__read_fail(r, ...) (sn_fail((r)->err, SN_BAD_INPUT, __VA_ARGS__), sn__read_place(r), SN_BAD_INPUT)
+void sn__read_place(const sn__reader *r);
 
 /* Room for one more item of `size` bytes, zeroed; NULL after an error. */
 void *sn__list_add(sn__reader *r, sn__list *list, size_t size);

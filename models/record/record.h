@@ -15,7 +15,10 @@
 #include "base/err.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+
+struct sn_arena;
 
 enum { SN_RECORD_BATCHES = 2 };
 #define SN_RECORD_MOST_EVENTS 4000000u
@@ -124,6 +127,8 @@ typedef struct sn_record {
 /* Of a file, packed by gzip or not, into the arena. SN_BAD_FILE where it cannot be read, SN_BAD_INPUT with file, line and rule. O(size
  * of the file). */
 sn_record *sn_record_load(const char *path, struct sn_arena *arena, sn_err *err);
+/* The same of what stands in memory, not packed; `name` stands where the path would in errors. */
+sn_record *sn_record_parse(const char *name, const char *bytes, size_t size, struct sn_arena *arena, sn_err *err);
 
 /* SN_BAD_USAGE for a batch that it does not hold for, or at which a storage has no size. */
 sn_status sn_record_check_batch(const sn_record *record, uint32_t batch, sn_err *err);

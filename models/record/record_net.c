@@ -88,7 +88,7 @@ static void find_repeated(const sn_record *record, const sn_record_module **memb
   for (uint32_t m = 0; m < record->n_modules; m++)
     if (list_length(record->modules[m].path) > 0 && !is_container(&record->modules[m]))
       members[n++] = &record->modules[m];
-  qsort(members, n, sizeof *members, compare_members);
+  qsort(members, n, sizeof(const sn_record_module *), compare_members);
   for (uint32_t i = 1; i < n; i++)
     if (same_members(members[i - 1], members[i]))
       repeated[members[i - 1] - record->modules] = repeated[members[i] - record->modules] = true;
@@ -97,7 +97,7 @@ static void find_repeated(const sn_record *record, const sn_record_module **memb
 /* A block holds modules of its own: an activation of a Sequential is none. */
 static sn_status find_blocks(maker *m) {
   const sn_record *record = m->record;
-  const sn_record_module **members = calloc((size_t)record->n_modules + 1, sizeof *members);
+  const sn_record_module **members = calloc((size_t)record->n_modules + 1, sizeof(const sn_record_module *));
   bool *repeated = calloc((size_t)record->n_modules + 1, sizeof *repeated);
   bool *parent = calloc((size_t)record->n_modules + 1, sizeof *parent);
   m->block = sn_arena_alloc(m->arena, record->n_calls, sizeof *m->block);
@@ -344,7 +344,8 @@ static sn_status make(maker *m, uint32_t batch) {
   return make_data(net, m->arena) ? SN_OK : sn_fail_memory(m->err);
 }
 
-sn_net *sn__net_from_recording(const char *path, uint32_t batch, sn_err *err) {
+/* Of a file, or of `bytes` where there are some. */
+static sn_net *make_net(const char *path, const char *bytes, size_t size, uint32_t batch, sn_err *err) {
   sn_arena *arena = sn_arena_new();
   maker m = {.arena = arena, .err = err};
   if (arena) {
@@ -352,11 +353,20 @@ sn_net *sn__net_from_recording(const char *path, uint32_t batch, sn_err *err) {
     m.recorded = sn_arena_alloc(arena, 1, sizeof *m.recorded);
   }
   if (!m.net || !m.recorded) sn_fail_memory(err);
-  if (err->code == SN_OK) m.record = sn_record_load(path, arena, err);
+  if (err->code == SN_OK)
+    m.record = bytes ? sn_record_parse(path, bytes, size, arena, err) : sn_record_load(path, arena, err);
   if (m.record && batch == 0) batch = m.record->batches[0];
   if (m.record && sn_record_check_batch(m.record, batch, err) == SN_OK && make(&m, batch) == SN_OK) return m.net;
   if (arena) sn_arena_free(arena);
   return NULL;
+}
+
+sn_net *sn__net_from_recording(const char *path, uint32_t batch, sn_err *err) {
+  return make_net(path, NULL, 0, batch, err);
+}
+
+sn_net *sn__net_from_recorded(const char *name, const char *bytes, size_t size, uint32_t batch, sn_err *err) {
+  return make_net(name, bytes, size, batch, err);
 }
 
 sn_net *sn__record_rebatch(const sn_net *net, uint32_t batch, sn_err *err) {

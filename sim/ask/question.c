@@ -68,10 +68,25 @@ static sn_status make_costs(sn__question *q, sn_strategy strategy, sn__question_
   return SN_OK;
 }
 
+/* Operations of a recording change tensors in place, so that one of them alone cannot be run again: modules can. And
+ * what a team of cores takes for them is not known. */
+static sn_status check_recording(const sn__question *q, sn_strategy strategy) {
+  bool alone = strategy.recompute == SN_RECOMPUTE_OPTIMAL || strategy.recompute == SN_RECOMPUTE_SQRT ||
+               strategy.recompute == SN_RECOMPUTE_DTR;
+  if (!q->net->recorded) return SN_OK;
+  if (sn_strategy_is_corun(strategy))
+    return sn_fail(q->err, SN_BAD_INPUT, "a recording does not say how its operations use several cores");
+  if (!alone || sn_dialect_of(strategy.dialect)->eager) return SN_OK;
+  return sn_fail(q->err, SN_BAD_INPUT,
+                 "operations of a recording change tensors in place and are not run again one by one; "
+                 "pytorch+recompute=units and pytorch+recompute=optimal run modules again");
+}
+
 sn_status sn__question_open_graph(sn__question *q, sn_strategy strategy) {
   sn__question_graph *g = sn__question_graph_of(q, strategy);
   const char *refused = sn_strategy_refuses(strategy, q->options->iteration);
   if (refused) return sn_fail(q->err, SN_BAD_INPUT, "%s", refused);
+  if (check_recording(q, strategy) != SN_OK) return q->err->code;
   if (g->is_open) return SN_OK;
   if (make_route(q, strategy, g) != SN_OK || make_costs(q, strategy, g) != SN_OK) return q->err->code;
   const sn_costs *costs = sn__question_costs(q, strategy);

@@ -28,7 +28,7 @@ static void find_uses(const sn_route *route, uses *u) {
  * and at least as large. */
 static uint32_t find_taken(const sn_route *route, const uses *u, uint32_t gradient) {
   const sn_tensor *g = &route->tensors[gradient];
-  if (route->forward_step[g->layer] == SN_NONE || route->backward_step[g->layer] == SN_NONE) return SN_NONE;
+  if (route->work) return SN_NONE; /* of a recording nobody knows which gradient is of which output */
   uint32_t output = sn_route_first_made(route, route->forward_step[g->layer]);
   bool chain = !u->at_branch[gradient] && !u->at_branch[output];
   bool dead = u->last_step[output] < route->backward_step[g->layer];

@@ -10,9 +10,9 @@
 /* When tensors are used, and the places at which copies can begin and end. */
 typedef struct places {
   const sn_route *route;
-  bool *remade; /* per tensor: it is made again before backward reads it */
-  uint32_t *first_forward, *last_forward,
-      *first_backward; /* per tensor: steps that touch it; SN_NONE where there is none */
+  bool *remade;                            /* per tensor: it is made again before backward reads it */
+  uint32_t *made;                          /* per tensor: the last forward step that makes or changes it */
+  uint32_t *last_forward, *first_backward; /* per tensor: steps that touch it; SN_NONE where there is none */
   uint32_t *after;     /* per forward step: the first later one that ends offloads ([SN]: CONV, FC); SN_NONE: none */
   uint32_t *before;    /* per backward step: the last earlier one of a CONV, or the first backward step */
   uint32_t classifier; /* the forward step of the first FC; n_layers where there is none */
@@ -94,9 +94,9 @@ static const policy policies[SN_OFFLOADS] = {
     [SN_OFFLOAD_SAVED] = {is_kept, at_next_step, on_demand},
 };
 
-static void use_forward(places *u, uint32_t tensor, uint32_t step) {
-  if (u->first_forward[tensor] == SN_NONE) u->first_forward[tensor] = step;
-  u->last_forward[tensor] = step;
+static void use_forward(places *u, sn_access access, uint32_t step) {
+  if (access.mode != SN_READ || u->made[access.tensor] == SN_NONE) u->made[access.tensor] = step;
+  u->last_forward[access.tensor] = step;
 }
 
 static void use_backward(places *u, sn_access access, uint32_t step) {
@@ -107,17 +107,16 @@ static void use_backward(places *u, sn_access access, uint32_t step) {
 
 static void find_uses(const sn_schedule *schedule, places *u) {
   const sn_route *route = schedule->route;
-  for (uint32_t t = 0; t < route->n_tensors; t++)
-    u->first_forward[t] = u->last_forward[t] = u->first_backward[t] = SN_NONE;
+  for (uint32_t t = 0; t < route->n_tensors; t++) u->made[t] = u->last_forward[t] = u->first_backward[t] = SN_NONE;
   for (uint32_t e = 0; e < schedule->n_executions; e++) {
     const sn_execution *x = &schedule->executions[e];
     const sn_step *step = &route->steps[x->step];
     for (uint32_t i = 0; i < step->n_accesses; i++) {
-      uint32_t tensor = route->accesses[step->first_access + i].tensor;
+      sn_access access = route->accesses[step->first_access + i];
       if (x->at_step < route->first_backward)
-        use_forward(u, tensor, x->at_step);
+        use_forward(u, access, x->at_step);
       else
-        use_backward(u, route->accesses[step->first_access + i], x->at_step);
+        use_backward(u, access, x->at_step);
     }
   }
 }
@@ -184,7 +183,7 @@ static void choose(const places *p, const policy *rule, sn_swaps *swaps) {
     if (release == SN_NONE) continue;
     uint32_t fetch = rule->fetch(p, p->first_backward[t]);
     if (fetch <= release) continue;
-    swaps->copy_step[t] = rule->leaves == is_kept ? p->last_forward[t] : p->first_forward[t];
+    swaps->copy_step[t] = rule->leaves == is_kept ? p->last_forward[t] : p->made[t];
     swaps->by_release[swaps->count++] = (sn_swap){.tensor = t, .release_step = release, .fetch_step = fetch};
   }
   sort(swaps);
@@ -195,7 +194,7 @@ static void take(const places *p, const sn_schedule *schedule, sn_swaps *swaps) 
   for (uint32_t t = 0; t < p->route->n_tensors; t++) swaps->copy_step[t] = SN_NONE;
   for (uint32_t i = 0; i < schedule->n_swaps; i++) {
     swaps->by_release[swaps->count++] = schedule->swaps[i];
-    swaps->copy_step[schedule->swaps[i].tensor] = p->first_forward[schedule->swaps[i].tensor];
+    swaps->copy_step[schedule->swaps[i].tensor] = p->made[schedule->swaps[i].tensor];
   }
   sort(swaps);
 }
@@ -208,7 +207,7 @@ sn_status sn_swaps_make(const sn_schedule *schedule, sn_offload offload, sn_swap
   size_t tensors = route->n_tensors;
   places p = {.route = route,
               .remade = calloc(tensors, sizeof(bool)),
-              .first_forward = calloc(tensors, sizeof(uint32_t)),
+              .made = calloc(tensors, sizeof(uint32_t)),
               .last_forward = calloc(tensors, sizeof(uint32_t)),
               .first_backward = calloc(tensors, sizeof(uint32_t)),
               .after = calloc(route->first_backward, sizeof(uint32_t)),
@@ -216,8 +215,8 @@ sn_status sn_swaps_make(const sn_schedule *schedule, sn_offload offload, sn_swap
   swaps->by_release = calloc(tensors, sizeof(sn_swap));
   swaps->by_fetch = calloc(tensors, sizeof(sn_swap));
   swaps->copy_step = calloc(tensors, sizeof(uint32_t));
-  bool good = p.remade && p.first_forward && p.last_forward && p.first_backward && p.after && p.before &&
-              swaps->by_release && swaps->by_fetch && swaps->copy_step;
+  bool good = p.remade && p.made && p.last_forward && p.first_backward && p.after && p.before && swaps->by_release &&
+              swaps->by_fetch && swaps->copy_step;
   if (good) {
     find_uses(schedule, &p);
     find_places(&p);
@@ -227,7 +226,7 @@ sn_status sn_swaps_make(const sn_schedule *schedule, sn_offload offload, sn_swap
       choose(&p, &policies[offload], swaps);
   }
   free(p.remade);
-  free(p.first_forward);
+  free(p.made);
   free(p.last_forward);
   free(p.first_backward);
   free(p.after);

@@ -1,0 +1,93 @@
+/* Recordings as networks: live bytes of PyTorch's strategies are those of PyTorch's tracker (tests/record/data/
+ * expected.csv), whatever the batch; plans of all other strategies are proved or refused with a reason. */
+#include "tests/support/live_of.h"
+
+#include <stdio.h>
+
+#define DATA SNSIM_SOURCE_DIR "/tests/record/data/"
+
+static uint64_t total(sn_live l) {
+  return l.parameters + l.buffers + l.gradients + l.optimizer + l.activations + l.temporary;
+}
+
+static void live_bytes_are_pytorchs(void **state) {
+  (void)state;
+  FILE *in = fopen(DATA "expected.csv", "r");
+  char line[256], file[64], path[256], glob[64] = "";
+  assert_non_null(in && fgets(line, sizeof line, in) ? in : NULL);
+  while (fgets(line, sizeof line, in)) {
+    unsigned batch, calls;
+    unsigned long apart, in_place, units = 0;
+    int n = sscanf(line, "%63[^,],%u,%lu,%lu,%63[^,],%u,%lu", file, &batch, &apart, &in_place, glob, &calls, &units);
+    snprintf(path, sizeof path, DATA "%s", file);
+    sn_net *net = load_net(path, batch);
+    assert_int_equal(total(live_of(path, net, "pytorch", (sn_iteration){0})), in_place);
+    assert_int_equal(total(live_of(path, net, "pytorch-1.7", (sn_iteration){0})), apart);
+    bool own = n == 7 && glob[0] != '"'; /* the modules that are blocks anyway */
+    if (own) assert_int_equal(total(live_of(path, net, "pytorch+recompute=units", (sn_iteration){0})), units);
+    sn_net_free(net);
+  }
+  fclose(in);
+}
+
+static void all_strategies_are_planned_or_refused(void **state) {
+  (void)state;
+  static const char *const files[] = {"small_cnn", "residual_cnn", "transformer", "gan",
+                                      "lstm",      "accumulated",  "resnet18"};
+  static const char *const strategies[] = {"pytorch+recompute=optimal",
+                                           "pytorch+offload",
+                                           "pytorch+offload+recompute=units",
+                                           "baseline",
+                                           "superneurons",
+                                           "liveness+recompute=memory",
+                                           "liveness+recompute=cost",
+                                           "liveness+recompute=optimal",
+                                           "liveness+recompute=sqrt",
+                                           "liveness+offload",
+                                           "liveness+cache",
+                                           "vdnn-all",
+                                           "vdnn-conv",
+                                           "caffe",
+                                           "tensorflow",
+                                           "mxnet",
+                                           "singa-bfs"};
+  for (size_t f = 0; f < sizeof files / sizeof files[0]; f++) {
+    char path[256];
+    snprintf(path, sizeof path, DATA "%s.rec.gz", files[f]);
+    sn_net *net = load_net(path, 8);
+    for (size_t i = 0; i < sizeof strategies / sizeof strategies[0]; i++) {
+      sn_err err = SN_ERR_INIT;
+      sn_device gpu = load_gpu("k40c");
+      sn_strategy s = parse_strategy(strategies[i]);
+      sn_options options = SN_OPTIONS_INIT;
+      gpu.memory_bytes = f % 2 ? gpu.memory_bytes : UINT64_C(600) << 20;
+      sn_run *run = sn_simulate(path, net, &gpu, &s, 1, &options, &err);
+      if (err.code == SN_BUG) fail_msg("%s: %s: %s", files[f], strategies[i], err.text);
+      sn_run_free(run);
+    }
+    sn_net_free(net);
+  }
+}
+
+static void the_loop_is_the_recordings(void **state) {
+  (void)state;
+  const sn_iteration others[] = {{.accumulate = 2}, {.inference = true}, {.precision = SN_BF16}, {.freeze = "*"}};
+  sn_net *net = load_net(DATA "small_cnn.rec.gz", 2);
+  for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+    sn_err err = SN_ERR_INIT;
+    sn_route *route = sn_route_new_for(net, SN_DIALECT_PYTORCH, SN_ORDER_ROUTE, others[i], NULL, &err);
+    assert_null(route);
+    assert_int_equal(err.code, SN_BAD_USAGE);
+    assert_non_null(strstr(err.text, "a recording has the loop it was recorded with"));
+  }
+  sn_net_free(net);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(live_bytes_are_pytorchs),
+      cmocka_unit_test(all_strategies_are_planned_or_refused),
+      cmocka_unit_test(the_loop_is_the_recordings),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
