@@ -8,7 +8,8 @@ Importing this imports no PyTorch; recording does. Estimates are the program's, 
 import importlib
 
 _WHERE = {"record": "_api", "recording": "_api", "Recording": "_file", "RecordingError": "_errors", "RecordingWarning": "_errors",
-          "estimate": "_estimate", "Estimate": "_estimate", "Error": "_program"}
+          "estimate": "_estimate", "Estimate": "_estimate", "Error": "_program", "compare": "_compare", "Comparison": "_compare",
+          "snapshot": "_snapshot"}
 __all__ = sorted(_WHERE)
 
 

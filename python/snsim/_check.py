@@ -139,6 +139,8 @@ def _forward(run: Any, model: torch.nn.Module, data: Any, around: List[Any], giv
 
 def _told(called: Called) -> str:
     name, *rest = called
+    if not rest:
+        return name
     return f"module {rest[0] or 'itself'} ({rest[1]})" if name == "module" else f"{name} of {', '.join(str(shape) for shape in rest)}"
 
 

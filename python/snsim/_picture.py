@@ -103,7 +103,7 @@ def _peak(step: Any, color: str, x: Any, y: Any) -> str:
     return (f'<circle cx="{x(at):.1f}" cy="{y(height):.1f}" r="3" fill="{color}"><title>{escape(text)}</title></circle>')
 
 
-def _axes(top: float, last: float, x: Any, y: Any) -> List[str]:
+def _axes(top: float, last: float, x: Any, y: Any, what: str = "ms of an iteration") -> List[str]:
     parts = []
     distance = _nice(top)
     number = 0
@@ -118,9 +118,36 @@ def _axes(top: float, last: float, x: Any, y: Any) -> List[str]:
                      f'{number * distance:.4g}</text>')
         number += 1
     middle = (HEIGHT - BOTTOM + TOP) / 2
-    parts.append(f'<text x="{(WIDTH + LEFT) / 2:.0f}" y="{HEIGHT - 8}" text-anchor="middle">ms of an iteration</text>'
+    parts.append(f'<text x="{(WIDTH + LEFT) / 2:.0f}" y="{HEIGHT - 8}" text-anchor="middle">{what}</text>'
                  f'<text transform="translate(14 {middle:.0f}) rotate(-90)" text-anchor="middle">GiB on the GPU</text>')
     return parts
+
+
+def curves(lines: Sequence[Tuple[str, Sequence[Tuple[int, int]]]], what: str, mark: Any = None) -> Picture:
+    """Bytes over what is counted, a line for each name; `mark` is where they part."""
+    thin = []
+    for name, points in lines:
+        run = -(-len(points) // MOST_POINTS) or 1
+        thin.append((name, [max(points[at:at + run], key=lambda point: point[1]) for at in range(0, len(points), run)]))
+    every = [point for _, points in thin for point in points]
+    last = max((at for at, _ in every), default=1) or 1
+    top = max((height for _, height in every), default=1) / GIB * 1.1
+
+    def x(at: float) -> float:
+        return LEFT + at / last * (WIDTH - LEFT - RIGHT)
+
+    def y(height: float) -> float:
+        return HEIGHT - BOTTOM - height / top * (HEIGHT - TOP - BOTTOM)
+
+    parts = _axes(top, last, x, y, what)
+    if mark is not None:
+        parts.append(f'<line x1="{x(mark):.1f}" x2="{x(mark):.1f}" y1="{TOP}" y2="{HEIGHT - BOTTOM}" stroke="#b00020" '
+                     f'stroke-dasharray="6 4"/><text x="{x(mark) + 4:.1f}" y="{TOP + 10}" fill="#b00020">they part</text>')
+    for number, (name, points) in enumerate(thin):
+        color = COLORS[number % len(COLORS)]
+        parts.append(f'<polyline points="{_stairs([(at, height / GIB) for at, height in points], x, y)}" fill="none" '
+                     f'stroke="{color}" stroke-width="1.6"/><text x="{LEFT + 8 + 200 * number}" y="15" fill="{color}">{escape(name)}</text>')
+    return Picture(_svg(parts))
 
 
 def _svg(parts: Sequence[str]) -> str:

@@ -71,7 +71,8 @@ class Swaps:
             self._undo.pop()()
 
 
-def _module(module: torch.nn.Module, standins: StandIns, swaps: Swaps) -> None:
+def _module(module: torch.nn.Module, session: Session, standins: StandIns, swaps: Swaps) -> None:
+    session.recorder.tape.compiled |= is_compiled(module)
     for tensors in (module._parameters, module._buffers):
         for name, tensor in list(tensors.items()):
             if tensor is not None:
@@ -105,7 +106,7 @@ def standing_in(session: Session, models: Iterable[torch.nn.Module], optimizers:
     try:
         for model in models:
             for module in model.modules():
-                _module(module, standins, swaps)
+                _module(module, session, standins, swaps)
         for optimizer in optimizers:
             _optimizer(optimizer, standins, swaps)
         yield

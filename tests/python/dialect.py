@@ -15,6 +15,6 @@ def is_there():
 
 def live_peak(network, batch, *options):
     """Live bytes at the peak."""
-    done = subprocess.run([BINARY, "--net", f"tv_{network}", "--batch", str(batch), "--gpu", "a100_80", "--strategy", "pytorch",
+    done = subprocess.run([BINARY, "--net", network, "--batch", str(batch), "--gpu", "a100_80", "--strategy", "pytorch",
                            "--costs", "model", "--no-db", "--json", *options], capture_output=True, text=True, check=True)
     return json.loads(done.stdout)["results"][0]["live_peak_bytes"]

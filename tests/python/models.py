@@ -162,9 +162,32 @@ def torchvision_net(name, optimizer=momentum, autocast=None, image=224):
         import torchvision
         model = getattr(torchvision.models, name)()
         model.train()
+        update = optimizer(model)
 
-        def loss():
+        def step():
+            update.zero_grad()
+            images, labels = torch.empty(batch, 3, image, image, device="cuda"), classes(batch)
             with torch.autocast("cuda", autocast or torch.bfloat16, enabled=autocast is not None):
-                return F.cross_entropy(model(torch.empty(batch, 3, image, image, device="cuda")), classes(batch))
-        return trained(model, optimizer(model), loss)
+                loss = F.cross_entropy(model(images), labels)
+            loss.backward()
+            update.step()
+        return [model], [update], step
+    return make
+
+
+def gpt2(length=1024, **options):
+    """GPT-2 of transformers, with the loss that it makes of labels."""
+    def make(batch):
+        import transformers
+        model = transformers.GPT2LMHeadModel(transformers.GPT2Config(use_cache=False, **options))
+        model.train()
+        optimizer = torch.optim.AdamW(model.parameters())
+
+        def step():
+            optimizer.zero_grad()
+            tokens = torch.zeros(batch, length, dtype=torch.long, device="cuda")
+            loss = model(input_ids=tokens, labels=tokens).loss
+            loss.backward()
+            optimizer.step()
+        return [model], [optimizer], step
     return make

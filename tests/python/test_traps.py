@@ -1,0 +1,319 @@
+"""What a recording of fakes can get wrong, one by one: each against a figure or a fact that does not come from the recorder."""
+import unittest
+
+from support import Case, needs
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+from torch.utils.checkpoint import checkpoint
+
+import models
+import replay
+
+
+def linear(width=16):
+    return nn.Sequential(nn.Linear(width, 2 * width), nn.ReLU(), nn.Linear(2 * width, width))
+
+
+def loop(build, shape=(16,), optimizer=models.momentum, dtype=torch.float32):
+    """make(batch) of a model under the mean of its output."""
+    def make(batch):
+        model = build()
+        return models.trained(model, optimizer(model), lambda: model(torch.zeros(batch, *shape, dtype=dtype, device="cuda")).mean())
+    return make
+
+
+class Checkpointed(nn.Module):
+    def __init__(self, reentrant):
+        super().__init__()
+        self.first, self.second, self.reentrant = linear(), linear(), reentrant
+
+    def forward(self, x):
+        return checkpoint(self.second, self.first(x), use_reentrant=self.reentrant)
+
+
+class Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x, weight)
+        ctx.extra = x.exp()
+        return x * weight
+
+    @staticmethod
+    def backward(ctx, gradient):
+        x, weight = ctx.saved_tensors
+        return gradient * weight + ctx.extra.mean(), (gradient * x).sum(0)
+
+
+class Scaled(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight, self.linear = nn.Parameter(torch.ones(16)), linear()
+
+    def forward(self, x):
+        return Scale.apply(self.linear(x), self.weight)
+
+
+class Views(nn.Module):
+    """Changes views in place, of what has a history."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 8, 1)
+
+    def forward(self, x):
+        y = self.conv(x).mean((2, 3), keepdim=True).flatten(1)
+        y[:, 0] = 0
+        y.mul_(2)
+        part = y[:, 1:3]
+        part += 1
+        return y
+
+
+class Conjugate(nn.Module):
+    """A conjugate's copy is made within the function that reads it."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(9, dtype=torch.cfloat))
+
+    def forward(self, x):
+        return torch.fft.irfft(torch.fft.rfft(x) * self.weight.conj())
+
+
+class Autograd(Case):
+    def test_custom_function(self):
+        self.assert_tracked(loop(Scaled))
+
+    def test_views_changed_in_place(self):
+        self.assert_tracked(loop(Views, (3, 8, 8)))
+
+    def test_conjugate(self):
+        self.assert_tracked(loop(Conjugate))
+
+    def test_checkpoint_in_the_model(self):
+        for reentrant in (False, True):
+            self.assert_tracked(loop(lambda reentrant=reentrant: Checkpointed(reentrant)))
+
+    def test_checkpoint_is_what_the_file_says(self):
+        """A recording under checkpoints, and the replay of one without."""
+        def checkpointed(batch):
+            made = models.transformer(batch)
+            for block in made[0][0].blocks:
+                block.forward = lambda x, forward=block.forward: checkpoint(forward, x, use_reentrant=False)
+            return made
+        plain = self.recorded(models.transformer, batch=16)
+        expected, _ = replay.checkpointed_peak(plain, 16, "blocks.*")
+        self.assertEqual(replay.peak(self.recorded(checkpointed, batch=16), 16), expected)
+
+    def test_gradient_of_gradient(self):
+        def make(batch):
+            critic = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.LeakyReLU(0.2), nn.Conv2d(8, 1, 3))
+            optimizer = torch.optim.Adam(critic.parameters())
+
+            def step():
+                optimizer.zero_grad()
+                x = torch.empty(batch, 3, 16, 16, device="cuda", requires_grad=True)
+                score = critic(x).mean()
+                gradient, = torch.autograd.grad(score, x, create_graph=True)
+                ((gradient.flatten(1).norm(2, 1) - 1).pow(2).mean() + score).backward()
+                optimizer.step()
+            return [critic], [optimizer], step
+        self.assert_tracked(make)
+
+    def test_graph_kept(self):
+        def make(batch):
+            model = linear()
+            optimizer = models.momentum(model)
+
+            def step():
+                optimizer.zero_grad()
+                y = model(torch.empty(batch, 16, device="cuda"))
+                y.mean().backward(retain_graph=True)
+                y.sum().backward()
+                optimizer.step()
+            return [model], [optimizer], step
+        file = self.assert_tracked(make)
+        taken = [event[1] for event in file.events if event[0] == "k"]
+        self.assertGreater(len(taken), len(set(taken)))  # some handle was taken out twice
+
+    def test_update_within_backward(self):
+        def make(batch):
+            model = linear()
+            optimizers = {parameter: torch.optim.AdamW([parameter]) for parameter in model.parameters()}
+
+            def update(parameter):
+                optimizers[parameter].step()
+                optimizers[parameter].zero_grad()
+            for parameter in model.parameters():
+                parameter.register_post_accumulate_grad_hook(update)
+            return [model], list(optimizers.values()), lambda: model(torch.empty(batch, 16, device="cuda")).mean().backward()
+        self.assert_tracked(make)
+
+    def test_sums_in_place(self):
+        file = self.recorded(models.residual_cnn, batch=4)
+        sums = [op.sum for op in file.operations if op.sum]
+        self.assertEqual(sums, [2, 2, 2, 2])  # a block an iteration: its input's two gradients
+        for op in file.operations:
+            if op.sum:
+                self.assertIn(op.summand, op.reads)
+
+    def test_nodes(self):
+        """A forward operation and those of its backward have one number."""
+        file = self.recorded(loop(linear), batch=4)
+        of = {phase: {op.node for op in file.operations if op.phase == phase and file.kernels[op.kernel][1] & 16} for phase in (0, 1)}
+        self.assertEqual(len(of[0]), 4)  # two products in two iterations
+        self.assertEqual(of[0], of[1])
+        self.assertIn(min(of[0]), (0, 1))
+
+
+class Autocast(Case):
+    def test_a_weight_is_cast_once(self):
+        """Its cache: two uses of a module, one copy of its weight and one of its bias."""
+        class Twice(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.linear = nn.Linear(16, 16)
+
+            def forward(self, x):
+                with torch.autocast("cuda", torch.bfloat16):
+                    return self.linear(self.linear(x)).float()
+        file = self.assert_tracked(loop(Twice))
+        copies = [op for op in file.operations if file.kernels[op.kernel][0] == "aten._to_copy.default" and op.phase == 0
+                  and any(file.storages[storage][4] == "parameter" for storage in op.reads)]
+        self.assertEqual(len(copies), 4)  # of two iterations
+
+    def test_detached_is_cast(self):
+        seen = []
+
+        class Detached(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.first, self.second = nn.Linear(16, 16), nn.Linear(16, 16)
+
+            def forward(self, x):
+                y = self.first(x)
+                with torch.autocast("cuda", torch.bfloat16):
+                    for cut in (y.detach(), (y > 0).float()):
+                        seen.append(F.linear(cut, self.second.weight).dtype)
+                return y
+        self.recorded(loop(Detached), batch=2)
+        self.assertEqual(set(seen), {torch.bfloat16})
+
+
+class Kernels(Case):
+    def attention(self, heads, width, dtype, mask=False, sm=80):
+        def make(batch):
+            q, k, v = (nn.Parameter(torch.empty(1, heads, 8, width, dtype=dtype)) for _ in range(3))
+            holder = nn.ParameterList([q, k, v])
+            bias = torch.zeros(8, 8, dtype=dtype, device="cuda")
+
+            def step():
+                rows = [x.expand(batch, -1, -1, -1) for x in holder]
+                F.scaled_dot_product_attention(*rows, attn_mask=bias if mask else None, is_causal=not mask).sum().backward()
+            return [holder], [], step
+        return " ".join(self.kernels(self.recorded(make, batch=2, sm=sm)))
+
+    def test_attention_by_rule(self):
+        half = torch.bfloat16
+        for expected, arguments in (("flash", (4, 16, half)), ("flash", (4, 20, half)), ("efficient", (4, 16, half, True)),
+                                    ("efficient", (4, 16, half, False, 75)), ("bmm", (4, 20, half, False, 75)),
+                                    ("efficient", (4, 16, torch.float32)), ("bmm", (4, 15, torch.float32))):
+            called = self.attention(*arguments)
+            self.assertIn(expected, called, arguments)
+            for other in {"flash", "efficient"} - {expected}:
+                self.assertNotIn(f"_{other}_attention", called, arguments)
+
+    def test_recurrent(self):
+        """The weights are one storage, as on a GPU, and the output of rows ahead of steps is a view."""
+        file = self.recorded(models.lstm, batch=2)
+        kernels = self.kernels(file)
+        self.assertEqual(kernels.count("aten._cudnn_rnn.default"), 2)
+        self.assertEqual(len({row[1] for row in file.parameters if row[0].startswith("memory")}), 1)
+        self.assertTrue(all(op.flops for op in file.operations if file.kernels[op.kernel][0] == "aten._cudnn_rnn.default"))
+
+    def test_optimizers_work_on_lists(self):
+        """As they do on a GPU: their forms for many tensors at once, and clipping's."""
+        called = self.kernels(self.recorded(models.lstm, batch=2))
+        self.assertTrue(any(name.startswith("aten._foreach_addcdiv_") for name in called))
+        self.assertTrue(any(name.startswith("aten._foreach_norm") for name in called))
+
+    @needs("transformers")
+    def test_transformers_take_the_path_of_a_gpu(self):
+        """Not the one for fakes, which makes masks."""
+        file = self.recorded(models.gpt2(32, n_layer=2, n_embd=64, n_head=4, vocab_size=100), batch=2)
+        attention = [op for op in file.operations if file.kernels[op.kernel][1] & 4 and op.phase == 0]
+        self.assertEqual(len(attention), 4)
+        self.assertEqual({len(op.shapes[0]) for op in attention}, {3})  # queries, keys and values: no mask
+
+
+class Values(Case):
+    def test_counters_of_batch_norm(self):
+        """With momentum=None the mean's weight is 1 / the counter."""
+        def build():
+            return nn.Sequential(nn.Conv2d(3, 8, 1), nn.BatchNorm2d(8, momentum=None))
+        self.assertEqual(self.assert_tracked(loop(build, (3, 8, 8))).header["assumed"], [])
+
+    def test_steps_of_optimizers(self):
+        """Their counters are on the CPU, where bias corrections read them."""
+        for kind in (torch.optim.Adam, torch.optim.NAdam, torch.optim.RAdam, torch.optim.Adamax):
+            file = self.assert_tracked(loop(linear, optimizer=lambda model, kind=kind: kind(model.parameters())))
+            self.assertEqual(file.header["assumed"], [])
+            self.assertIn("cpu", {row[3] for row in file.storages if row[4] == "state"})
+
+    def test_a_mask_decides(self):
+        class Masked(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.full, self.cut = nn.Linear(16, 16), nn.Linear(16, 16)
+
+            def forward(self, x, mask):
+                return (self.full if mask.all() else self.cut)(x)
+
+        def called(mask):
+            file = self.recorded(Masked(), ((2, 16), mask))
+            self.assertEqual(file.header["assumed"], [])
+            return {file.modules[module][0] for _, module in file.calls}
+        whole = torch.ones(2, 16, dtype=torch.bool)
+        part = whole.clone()
+        part[0, 3] = False
+        self.assertIn("full", called(whole))
+        self.assertIn("cut", called(part))
+
+    def test_sizes_by_values(self):
+        """Of whole numbers that are known they are exact."""
+        class Chosen(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.linear = nn.Linear(16, 16)
+
+            def forward(self, x, mask):
+                return self.linear(x[mask])
+        mask = torch.tensor([True, False, True, True])
+        file = self.recorded(Chosen(), ((4, 16), mask), batch=4)
+        self.assertEqual(file.header["assumed"], [])
+        self.assertEqual([op.shapes[0][1][0] for op in file.operations if "addmm" in file.kernels[op.kernel][0]], [3, 3])
+
+    def test_assumed_with_the_line(self):
+        class Guessing(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.linear = nn.Linear(16, 16)
+
+            def forward(self, x):
+                y = self.linear(x)
+                if y.sum() > 0:
+                    return y
+                return y[y > 0]
+        file = self.recorded(Guessing(), ((4, 16),), batch=4, assume=0.25)
+        lines = {line.split(":")[0] for _, line in file.header["assumed"]}
+        self.assertEqual(lines, {"test_traps.py"})
+        self.assertEqual(len(file.header["assumed"]), 2)
+        self.assertIn("0.25 of the elements", file.header["assumed"][1][0])
+        index = [op for op in file.operations if file.kernels[op.kernel][0] == "aten.index.Tensor"]
+        self.assertEqual(file.sizes(4)[index[0].makes[0]], 4 * 16)  # a quarter of 4 x 16 floats
+
+
+if __name__ == "__main__":
+    unittest.main()
