@@ -371,7 +371,10 @@ static sn_status hand_over(sn__reader *r) {
   record->ops = r->ops.items;
   record->refs = r->refs.items;
   record->events = r->events.items;
-  bool good = adopt(r->arena, &r->ops) && adopt(r->arena, &r->refs) && adopt(r->arena, &r->events);
+  record->convs = r->convs.items;
+  record->n_convs = r->convs.count;
+  bool good = adopt(r->arena, &r->ops) && adopt(r->arena, &r->refs) && adopt(r->arena, &r->events) &&
+              adopt(r->arena, &r->convs);
   return good ? SN_OK : sn_fail_memory(r->err);
 }
 
@@ -383,6 +386,7 @@ static sn_record *read_all(const char *path, source *from, sn_arena *arena, sn_e
   free(r.ops.items);
   free(r.refs.items);
   free(r.events.items);
+  free(r.convs.items);
   free(r.storages.items);
   free(r.handles.items);
   free(r.ghosts.items);

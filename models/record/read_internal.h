@@ -30,7 +30,7 @@ typedef struct sn__reader {
   unsigned line;
   sn_record *record;
   sn_arena *arena;
-  sn__list ops, refs, events;
+  sn__list ops, refs, events, convs;
   sn__list storages, handles, ghosts; /* sn__alive */
   sn__list call_stack;                /* uint32_t */
   bool ended;
@@ -52,6 +52,9 @@ sn_status sn__read_count(const sn__reader *r, const cJSON *item, const char *wha
 sn_status sn__read_id(const sn__reader *r, const cJSON *item, const char *what, uint32_t count, uint32_t *out);
 /* [a, b], or a alone. */
 sn_status sn__read_size(const sn__reader *r, const cJSON *item, const char *what, sn_record_size *out);
+
+/* Shapes of a convolution. *known is false where they are of volumes, or grow in more than the batch. */
+sn_status sn__read_conv(const sn__reader *r, const cJSON *shapes, sn_record_conv *conv, bool *known);
 
 /* One event; `item` is its array. */
 sn_status sn__read_event(sn__reader *r, const cJSON *item);

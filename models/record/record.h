@@ -72,6 +72,14 @@ typedef struct sn_record_parameter {
   bool trained;
 } sn_record_parameter;
 
+/* Shapes of a convolution over images; of one column over rows. */
+typedef struct sn_record_conv {
+  sn_record_size n;
+  uint32_t c, h, w, out, kernel_h, kernel_w, stride[2], pad[2], dilation[2], groups;
+  bool transposed;
+  uint8_t gradients; /* 0: forward; else a sum of 1, its input's, 2, its weight's, and 4, its bias' */
+} sn_record_conv;
+
 typedef enum sn_record_phase { SN_RECORD_FORWARD, SN_RECORD_BACKWARD, SN_RECORD_UPDATE } sn_record_phase;
 
 /* One operation. Its storages are refs[first_ref ..]: those it reads, then makes, then changes. */
@@ -80,6 +88,7 @@ typedef struct sn_record_op {
   int64_t node;       /* of autograd: made by it, forward; being differentiated, backward; below 0: none */
   uint8_t phase;      /* sn_record_phase */
   bool narrow;        /* its first output has two bytes an element */
+  uint32_t conv;      /* record->convs[]; SN_NONE: it is none, or over volumes */
   bool adds_in_place; /* a sum of gradients that PyTorch writes over its first summand, which is `summand` */
   uint32_t summand;
   uint32_t first_ref, n_reads, n_makes, n_changes;
@@ -118,9 +127,10 @@ typedef struct sn_record {
   const sn_record_call *calls;
   const sn_record_storage *storages;
   const sn_record_parameter *parameters;
-  uint32_t n_ops, n_refs, n_events;
+  uint32_t n_ops, n_refs, n_events, n_convs;
   const sn_record_op *ops;
   const uint32_t *refs;
+  const sn_record_conv *convs;
   const sn_record_event *events;
 } sn_record;
 

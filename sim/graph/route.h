@@ -115,8 +115,9 @@ typedef struct sn_sum {
 typedef struct sn_step_work {
   const char *called;  /* what PyTorch calls it, "convolution" */
   double flops, bytes; /* multiplications and additions; read and written */
-  bool convolves;
-  bool narrow; /* in two bytes */
+  const struct sn_record_conv *conv; /* a convolution's shapes; NULL: it is none */
+  uint32_t images;                   /* of its input */
+  bool narrow;                       /* in two bytes */
 } sn_step_work;
 
 struct sn_route {

@@ -160,6 +160,13 @@ static void be_born(maker *m, uint32_t index, const uint32_t *makes, uint32_t n_
   }
 }
 
+/* Of a convolution's input; 0: it is none, or no batch has so many. */
+static uint32_t images_of(const maker *m, const sn_record_op *op) {
+  if (op->conv == SN_NONE) return 0;
+  double images = sn_record_amount(m->record->convs[op->conv].n, m->net->batch);
+  return images >= 1 && images <= SN_MAX_DIM ? (uint32_t)images : 0;
+}
+
 static void make_step(maker *m, uint32_t index) {
   const sn_record_op *op = &m->record->ops[m->w->first_op + index];
   const uint32_t *refs = &m->record->refs[op->first_ref], *makes = refs + op->n_reads, *changes = makes + op->n_makes;
@@ -177,12 +184,12 @@ static void make_step(maker *m, uint32_t index) {
                               .sum = SN_NONE,
                               .first_access = first,
                               .n_accesses = m->route->n_accesses - first};
-  uint32_t flags = m->record->kernels[op->kernel].flags;
   m->work[index] =
       (sn_step_work){.called = m->record->kernels[op->kernel].called,
                      .flops = sn_record_amount(op->flops, m->net->batch),
                      .bytes = sn_record_amount(op->read, m->net->batch) + sn_record_amount(op->written, m->net->batch),
-                     .convolves = (flags & SN_RECORD_CONVOLUTION) != 0,
+                     .conv = op->conv == SN_NONE ? NULL : &m->record->convs[op->conv],
+                     .images = images_of(m, op),
                      .narrow = op->narrow};
 }
 
