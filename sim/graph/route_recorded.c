@@ -29,7 +29,7 @@ typedef struct maker {
   uint32_t *place, *step; /* per tensor: its access in the last step, from 1, that has one */
   uint32_t *first_end;    /* per step: its ends are ends[first_end[step] .. first_end[step + 1] - 1] */
   uint32_t *ends;         /* storages */
-  uint32_t born;          /* storages before this one are there, or come by an operation: they are numbered as they appear */
+  uint32_t born; /* storages before this one are there, or come by an operation: they are numbered as they appear */
 } maker;
 
 /* ---- tensors ---- */
