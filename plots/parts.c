@@ -1,5 +1,6 @@
 /* Parts: what memory and time are made of, each with one colour and letter in every picture and page. The report's page
  * gets its colours from here too (page_data.c). */
+#include "models/zoo/zoo.h"
 #include "plots/plot_internal.h"
 
 #include <stdlib.h>
@@ -34,7 +35,8 @@ const sn__part sn__parts[SN__PARTS] = {
 };
 
 const char *sn__part_name(unsigned part, const sn_run *run) {
-  bool other = part == SN__PART_OPTIMIZER && strcmp(run->conditions.optimizer, "momentum") != 0;
+  bool other = part == SN__PART_OPTIMIZER &&
+               (strcmp(run->conditions.optimizer, "momentum") != 0 || sn_net_is_recording(run->net));
   return other ? "optimizer state" : sn__parts[part].name;
 }
 
@@ -47,12 +49,34 @@ static const struct {
              {"GROUP_NORM", SN__PART_NORM},  {"SCALE", SN__PART_MUL},        {"POSITION", SN__PART_EMBEDDING},
              {"TOKEN", SN__PART_EMBEDDING}};
 
+/* Words in the names of PyTorch's operations, as recordings have them; the first one counts. */
+static const struct {
+  const char *word;
+  unsigned part;
+} words[] = {{"conv", SN__PART_CONV},       {"attention", SN__PART_ATTENTION},
+             {"norm", SN__PART_NORM},       {"embedding", SN__PART_EMBEDDING},
+             {"dropout", SN__PART_DROPOUT}, {"pool", SN__PART_POOL},
+             {"softmax", SN__PART_SOFTMAX}, {"nll_loss", SN__PART_SOFTMAX},
+             {"addmm", SN__PART_FC},        {"bmm", SN__PART_ATTENTION},
+             {"mm", SN__PART_FC},           {"rnn", SN__PART_FC},
+             {"relu", SN__PART_ACT},        {"gelu", SN__PART_ACT},
+             {"silu", SN__PART_ACT},        {"sigmoid", SN__PART_ACT},
+             {"tanh", SN__PART_ACT},        {"threshold", SN__PART_ACT},
+             {"cat", SN__PART_CONCAT},      {"add", SN__PART_JOIN},
+             {"mul", SN__PART_MUL}};
+
+static unsigned part_of_operation(const char *name) {
+  for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+    if (strstr(name, words[i].word)) return words[i].part;
+  return SN__PART_OTHER;
+}
+
 unsigned sn__part_of(const char *op) {
   for (size_t i = 0; i < sizeof alike / sizeof alike[0]; i++)
     if (strcmp(alike[i].op, op) == 0) return alike[i].part;
   for (unsigned i = SN__PART_CONV; i < SN__PART_OTHER; i++)
     if (strcmp(sn__parts[i].op, op) == 0) return i;
-  return SN__PART_OTHER;
+  return part_of_operation(op);
 }
 
 static int by_layer(const void *a, const void *b) {

@@ -6,9 +6,11 @@
 #include "base/checked.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "base/utf8.h"
 #include "models/net/net.h"
 #include "models/record/read_internal.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -78,9 +80,11 @@ static const cJSON *item_of(const cJSON *row, int i) {
 static const char *const head_keys[] = {"snsim_recording", "torch",   "name",    "batches", "sm",
                                         "iterations",      "assumed", "compiled"};
 
+/* Made safe for a terminal. */
 static sn_status read_text(sn__reader *r, const cJSON *item, const char *what, const char **out) {
   if (!cJSON_IsString(item)) return sn__read_fail(r, "%s: a text was expected", what);
-  *out = sn_arena_text(r->arena, item->valuestring);
+  char *text = sn_arena_text(r->arena, item->valuestring);
+  *out = text ? sn_utf8_clean(text) : NULL;
   return *out ? SN_OK : sn_fail_memory(r->err);
 }
 
@@ -147,6 +151,17 @@ static sn_status read_head(sn__reader *r, const cJSON *head) {
 
 /* ---- tables ---- */
 
+/* "convolution" of "aten.convolution.default", of letters, digits and '_'. */
+static const char *short_name(sn_arena *arena, const char *name) {
+  const char *dot = strchr(name, '.');
+  char *text = sn_arena_text(arena, dot ? dot + 1 : name);
+  if (!text) return NULL;
+  text[strcspn(text, ".")] = '\0';
+  for (char *c = text; *c; c++)
+    if (!isalnum((unsigned char)*c)) *c = '_';
+  return text;
+}
+
 static sn_status add_kernel(sn__reader *r, const cJSON *row, void *place) {
   sn_record_kernel *kernel = place;
   uint64_t flags;
@@ -154,7 +169,8 @@ static sn_status add_kernel(sn__reader *r, const cJSON *row, void *place) {
       sn__read_count(r, item_of(row, 1), "kernels", 0, 1023, &flags) != SN_OK)
     return r->err->code;
   kernel->flags = (uint32_t)flags;
-  return SN_OK;
+  kernel->called = short_name(r->arena, kernel->name);
+  return kernel->called ? SN_OK : sn_fail_memory(r->err);
 }
 
 static sn_status add_module(sn__reader *r, const cJSON *row, void *place) {

@@ -53,7 +53,7 @@ enum {
 };
 
 typedef struct sn_record_kernel {
-  const char *name; /* "aten.convolution.default" */
+  const char *name, *called; /* "aten.convolution.default", "convolution" */
   uint32_t flags;
 } sn_record_kernel;
 

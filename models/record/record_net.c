@@ -142,22 +142,14 @@ static sn_status find_regions(maker *m) {
 
 /* ---- layers ---- */
 
-/* "convolution" of "aten.convolution.default". */
-static const char *kernel_name(const char *name, int *length) {
-  const char *first = strchr(name, '.'), *start = first ? first + 1 : name, *end = strchr(start, '.');
-  *length = (int)(end ? end - start : (long)strlen(start));
-  return start;
-}
-
 static const char *module_path(const sn_record *record, uint32_t call) {
   return record->modules[record->calls[call].module].path;
 }
 
 static bool name_layer(maker *m, uint32_t index, const sn_record_op *op) {
   const char *path = module_path(m->record, op->call);
-  int length;
-  const char *kernel = kernel_name(m->record->kernels[op->kernel].name, &length);
-  m->layers[index].name = sn_arena_print(m->arena, "%s%s%.*s", path, *path ? ":" : "", length, kernel);
+  const char *kernel = m->record->kernels[op->kernel].called;
+  m->layers[index].name = sn_arena_print(m->arena, "%s%s%s", path, *path ? ":" : "", kernel);
   uint32_t block = m->block[op->call];
   m->modules[index] = (sn_named_module){.path = path, .block = block == SN_NONE ? NULL : module_path(m->record, block)};
   return m->layers[index].name != NULL;

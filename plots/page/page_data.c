@@ -246,6 +246,7 @@ static void write_head(const sn_run *run, FILE *out) {
   write_count("image_width", run->image_width, out);
   write_count("image_depth", run->image_depth, out);
   write_bool("tokens", sn_net_is_sequence(run->net) || (sn_net_is_file(run->net) && run->image_width == 1), out);
+  if (sn_net_is_recording(run->net)) write_bool("recorded", true, out);
   write_text("gpu", run->gpu, out);
   write_text("device", run->device, out);
   write_count("memory", run->memory_bytes, out);

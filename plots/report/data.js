@@ -132,7 +132,7 @@ function moment(ns) {
 }
 
 /* What a batch is of. */
-const UNIT = run.tokens ? "sequences" : "images";
+const UNIT = run.recorded ? "samples" : run.tokens ? "sequences" : "images";
 
 /* What a tensor is by its letter: how it is called, and its colour. */
 const KINDS = {o: ["layer output", "forward"], s: ["saved for backward", "in"], g: ["gradient", "backward"],

@@ -116,7 +116,7 @@ function tile(name, value, note) {
   return element("div", {}, element("dt", {}, name), element("dd", {}, ...parts, element("small", {}, note)));
 }
 
-const SPEED = run.tokens ? "Sequences per second" : "Images per second";
+const SPEED = run.recorded ? "Samples per second" : run.tokens ? "Sequences per second" : "Images per second";
 const LOAD = (run.inference ? "running" : "training") + ", batch " + run.batch + (run.accumulate > 1 ? ", " + run.accumulate + " an update" : "");
 
 /* Where the loop does not fit as it stands, what is to be done about it. */
@@ -151,7 +151,7 @@ function drawVerdict() {
 }
 
 function drawFacts() {
-  fill("facts", [run.layers + " layers", count(run.parameters) + " parameters", run.tokens ? "sequences of " + run.image_height + " tokens" : (run.image_depth ? "volumes " + run.image_depth + " x " : "images ") + run.image_height + " x " + run.image_width,
+  fill("facts", [run.layers + " layers", count(run.parameters) + " parameters", run.recorded ? "as recorded from PyTorch" : run.tokens ? "sequences of " + run.image_height + " tokens" : (run.image_depth ? "volumes " + run.image_depth + " x " : "images ") + run.image_height + " x " + run.image_width,
                  "workspace " + run.workspace, "allocator " + run.allocator, run.inference ? "run, not trained" : run.optimizer === "momentum" ? "" : "optimizer " + run.optimizer, run.accumulate > 1 ? run.accumulate + " batches an update" : "", run.precision === "fp32" ? "" : run.precision, answer && answer.fp32_loss ? "loss in float32" : "", run.freeze && "frozen: " + run.freeze, "offloading to " + run.external +
                  (run.shared_link ? " over a shared link" : ""), run.pool_limit ? "pool limited to " + bytes(run.pool_limit) : "",
                  run.host_memory ? "host memory limited to " + bytes(run.host_memory) : "",

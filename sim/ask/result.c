@@ -224,7 +224,7 @@ static bool add_steps(const sn_result_source *s, sn_arena *arena, sn_result *r) 
     const sn_step_use *use = &s->use[step];
     rows[step] = (sn_step_row){.step = step + 1,
                                .layer = sn_arena_text(arena, layer_of(s, step)->name),
-                               .op = sn_op_of(layer_of(s, step))->name,
+                               .op = sn_step_layer_op(s->plan->route, &s->plan->route->steps[step]),
                                .pass = sn_pass_name(s->plan->route->steps[step].pass),
                                .tensor_bytes = use->tensor_bytes,
                                .live_tensors = use->live_tensors,

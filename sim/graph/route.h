@@ -113,6 +113,7 @@ typedef struct sn_sum {
 
 /* What a step of a recording costs; steps of described networks cost what their layer's pass does (sim/device/cost.h). */
 typedef struct sn_step_work {
+  const char *called;  /* what PyTorch calls it, "convolution" */
   double flops, bytes; /* multiplications and additions; read and written */
   bool convolves;
   bool narrow; /* in two bytes */
@@ -208,6 +209,8 @@ enum { SN_TENSOR_NAME = 160 };
  * text. */
 char *sn_tensor_name(const sn_route *route, uint32_t tensor, char *text, size_t room);
 
+/* What a step's layer is: the name of its operator; in a recording, whose steps are operations of their own, of that. */
+const char *sn_step_layer_op(const sn_route *route, const sn_step *step);
 /* What a step of the route does: the name of its layer's operator, or "FLATTEN"; by_kernel: of its kernel, "FILTER". */
 const char *sn_step_op_name(const sn_route *route, const sn_step *step);
 /* "output", "gradient", "saved", "parameter gradient", "scratch", "carried" */

@@ -50,6 +50,10 @@ const char *sn_pass_name(sn_pass pass) {
   return names[pass];
 }
 
+const char *sn_step_layer_op(const sn_route *route, const sn_step *step) {
+  return route->work ? route->work[step - route->steps].called : sn_op_of(&route->layers[step->layer])->name;
+}
+
 const char *sn_step_op_name(const sn_route *route, const sn_step *step) {
   static const char *const kernels[] = {[SN_FLATTEN] = "FLATTEN",        [SN_CAST] = "CAST",
                                         [SN_FILTER_GRADIENT] = "FILTER", [SN_SUM] = "SUM",
@@ -59,7 +63,7 @@ const char *sn_step_op_name(const sn_route *route, const sn_step *step) {
                                         [SN_ADD_TO_PARAMETER] = "ADD"};
   bool own =
       step->kernel == SN_WHOLE || (step->kernel != SN_FLATTEN && step->kernel != SN_CAST && !route->dialect->by_kernel);
-  return own ? sn_op_of(&route->layers[step->layer])->name : kernels[step->kernel];
+  return own ? sn_step_layer_op(route, step) : kernels[step->kernel];
 }
 
 const char *sn_role_name(sn_role role) {

@@ -179,7 +179,8 @@ static void make_step(maker *m, uint32_t index) {
                               .n_accesses = m->route->n_accesses - first};
   uint32_t flags = m->record->kernels[op->kernel].flags;
   m->work[index] =
-      (sn_step_work){.flops = sn_record_amount(op->flops, m->net->batch),
+      (sn_step_work){.called = m->record->kernels[op->kernel].called,
+                     .flops = sn_record_amount(op->flops, m->net->batch),
                      .bytes = sn_record_amount(op->read, m->net->batch) + sn_record_amount(op->written, m->net->batch),
                      .convolves = (flags & SN_RECORD_CONVOLUTION) != 0,
                      .narrow = op->narrow};

@@ -101,7 +101,7 @@ static bool write_steps(const sn_route *r, FILE *out) {
     const sn_step *step = &r->steps[s];
     const sn_layer *layer = &r->layers[step->layer];
     good = fprintf(out, "%s\n{\"id\": %u, \"layer\": ", s ? "," : "", s + 1) > 0 && write_text(out, layer->name) &&
-           fprintf(out, ", \"op\": \"%s\", \"pass\": \"%s\", \"reads\": [", sn_op_of(layer)->name,
+           fprintf(out, ", \"op\": \"%s\", \"pass\": \"%s\", \"reads\": [", sn_step_layer_op(r, step),
                    sn_pass_name(step->pass)) > 0 &&
            write_accesses(r, step, SN_WRITE, out) && fputs("], \"writes\": [", out) >= 0 &&
            write_accesses(r, step, SN_READ, out) && fputs("]}", out) >= 0;

@@ -217,8 +217,8 @@ static sn_status same_step(reader *r, const cJSON *item, uint32_t index) {
   const sn_layer *layer = &r->route->layers[step->layer];
   uint64_t id = 0;
   if (sn_json_count(r->doc, item, "id", 1, UINT32_MAX, &id, r->err) != SN_OK) return r->err->code;
-  if (id != index + 1 || !has_text(item, "layer", layer->name) || !has_text(item, "op", sn_op_of(layer)->name) ||
-      !has_text(item, "pass", sn_pass_name(step->pass)) ||
+  if (id != index + 1 || !has_text(item, "layer", layer->name) ||
+      !has_text(item, "op", sn_step_layer_op(r->route, step)) || !has_text(item, "pass", sn_pass_name(step->pass)) ||
       !same_accesses(r, step, cJSON_GetObjectItemCaseSensitive(item, "reads"), SN_WRITE) ||
       !same_accesses(r, step, cJSON_GetObjectItemCaseSensitive(item, "writes"), SN_READ))
     return sn_json_fail(r->doc, item, r->err,

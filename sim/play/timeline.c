@@ -70,7 +70,7 @@ static void describe_steps(walk *w) {
     const sn_step *step = &route->steps[s];
     const sn_step_use *use = &w->plan->use[s];
     w->steps[s] = (sn_timeline_step){.layer = w->layers[step->layer],
-                                     .op = sn_op_of(&route->layers[step->layer])->name,
+                                     .op = sn_step_layer_op(route, step),
                                      .pass = sn_pass_name(step->pass),
                                      .tensor_bytes = use->tensor_bytes,
                                      .workspace_bytes = use->workspace_bytes,

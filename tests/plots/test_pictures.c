@@ -237,8 +237,11 @@ static void parts_of_operators(void **state) {
   (void)state;
   assert_int_equal(sn__part_of("DECONV"), SN__PART_CONV);
   assert_int_equal(sn__part_of("FORK"), SN__PART_FORK);
+  assert_int_equal(sn__part_of("convolution_backward"), SN__PART_CONV);
+  assert_int_equal(sn__part_of("_scaled_dot_product_flash_attention"), SN__PART_ATTENTION);
+  assert_int_equal(sn__part_of("view_copy"), SN__PART_OTHER);
   for (sn_op op = 0; op < SN_OP_COUNT; op++) {
-    const bool moves = op == SN_DATA || op == SN_TAKE || (op >= SN_RESHAPE && op <= SN_RESIZE);
+    const bool moves = op == SN_DATA || op == SN_TAKE || (op >= SN_RESHAPE && op <= SN_RESIZE) || op >= SN_RECORDED;
     assert_true((sn__part_of(sn_op_table[op]->name) == SN__PART_OTHER) == moves);
   }
   for (unsigned a = 0; a < SN__PARTS; a++)
