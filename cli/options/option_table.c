@@ -43,6 +43,12 @@ static const sn_option options[] = {
      "What to train", "Images per iteration.", sn__parse_size, offsetof(sn_args, batch)},
     {"batch", "N", 0, SN_CMD_GRAPH | SN_CMD_SHOW_NET, "What to train", "Images per iteration. Default: 1.",
      sn__parse_size, offsetof(sn_args, batch)},
+    {"units", "GLOB,..", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SHOW_NET | SN_CMD_GRAPH,
+     "What to train",
+     "Of a recording: the modules that recompute=units runs again, by their paths, `layer?.*`; the outermost ones that "
+     "match. Default: those that a Sequential or ModuleList has several of. `--net 'mine.rec:units=layer?.*'` says the "
+     "same, and in a sweep's --nets.",
+     sn__parse_text, offsetof(sn_args, units)},
     {"sequence", "N", 0, SN_CMD_SHOW_NET, "What to train", "Tokens of a sequence, instead of the network's own number.",
      sn__parse_size, offsetof(sn_args, sequence)},
     {"dialect", "superneurons|explicit|pytorch|pytorch-1.7|singa", 0, SN_CMD_GRAPH, "How",

@@ -312,6 +312,13 @@ static sn_status take_loss(sn_args *args, sn_err *err) {
   return err->code;
 }
 
+static sn_status take_units(sn_args *args, sn_err *err) {
+  if (!args->units) return SN_OK;
+  if (sn_net_add_units(args->net ? args->net : "", args->units, args->loss_text, err) == SN_OK)
+    args->net = args->loss_text;
+  return err->code;
+}
+
 /* Of commands that ask about a GPU. */
 static void take_gpu(sn_args *args) {
   const unsigned asking = SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_MEMCOST | SN_CMD_PLAY;
@@ -339,7 +346,7 @@ sn_status sn_args_parse(int argc, char *const *argv, sn_args *args, sn_err *err)
   if (take_all(&p, err) != SN_OK || set_command(&p, err) != SN_OK) return err->code;
   if (args->help || args->version) return SN_OK;
   if (check_options(&p, err) != SN_OK || take_net(args, err) != SN_OK || take_loss(args, err) != SN_OK ||
-      take_lora(args, err) != SN_OK)
+      take_units(args, err) != SN_OK || take_lora(args, err) != SN_OK)
     return err->code;
   take_gpu(args);
   return take_sequence(args, err);

@@ -58,6 +58,7 @@ typedef struct sn_args {
   const char *plain_net; /* without adapters */
   const char *lora;      /* as given, with what --quantize adds; NULL: not */
   bool quantize;         /* nf4 */
+  const char *units;     /* modules of a recording that are blocks; NULL: not given */
   const char *loss;      /* the same, behind an ONNX file's first output */
   char known_text[SN_NET_SPEC], net_text[SN_NET_SPEC], plain_text[SN_NET_SPEC], loss_text[SN_NET_SPEC];
   char lora_text[SN_NET_SPEC];

@@ -3,6 +3,7 @@
 
 #include "base/arena.h"
 #include "models/build/build_internal.h"
+#include "models/net/globs.h"
 #include "models/net/names.h"
 #include "models/record/lives.h"
 #include "models/zoo/zoo_internal.h"
@@ -21,7 +22,8 @@ typedef struct maker {
   sn_layer *layers;
   sn_named_module *modules;
   uint32_t *layer;
-  uint32_t *block; /* per call: the outermost block's call that it is in, or is; SN_NONE */
+  const char *units; /* globs of blocks; NULL: those that a list has several of */
+  uint32_t *block;   /* per call: the outermost block's call that it is in, or is; SN_NONE */
   sn_err *err;
 } maker;
 
@@ -108,12 +110,23 @@ static sn_status find_blocks(maker *m) {
   }
   for (uint32_t c = 0; c < record->n_calls && good; c++) {
     uint32_t outer = c > 0 ? m->block[record->calls[c].parent] : SN_NONE, module = record->calls[c].module;
-    m->block[c] = outer != SN_NONE ? outer : repeated[module] && parent[module] ? c : SN_NONE;
+    bool block = m->units ? sn_globs_match(m->units, record->modules[module].path) : repeated[module] && parent[module];
+    m->block[c] = outer != SN_NONE ? outer : block && c > 0 ? c : SN_NONE;
   }
   free(members);
   free(repeated);
   free(parent);
   return good ? SN_OK : sn_fail_memory(m->err);
+}
+
+static sn_status check_units(const maker *m) {
+  bool some = !m->units;
+  for (uint32_t c = 0; c < m->record->n_calls; c++) some = some || m->block[c] != SN_NONE;
+  return some ? SN_OK
+              : sn_fail(m->err, SN_BAD_USAGE,
+                        "--units %.200s: %s has no module of such a path; they are as "
+                        "model.named_modules() has them, \"layer1.0\"",
+                        m->units, m->record->name);
 }
 
 /* Calls of blocks in the forward pass. One that keeps nothing is not worth running again. */
@@ -319,7 +332,8 @@ static sn_status make(maker *m, uint32_t batch) {
   if (w->n_ops == 0) return sn_fail(m->err, SN_BAD_INPUT, "%s: its last iteration has no operation", m->record->name);
   if (w->n_ops >= SN_MAX_LAYERS)
     return sn_fail(m->err, SN_BAD_INPUT, "%s: an iteration of more than %u operations", m->record->name, SN_MAX_LAYERS);
-  if (find_blocks(m) != SN_OK || find_regions(m) != SN_OK || make_layers(m, &net->n_layers) != SN_OK)
+  if (find_blocks(m) != SN_OK || check_units(m) != SN_OK || find_regions(m) != SN_OK ||
+      make_layers(m, &net->n_layers) != SN_OK)
     return m->err->code;
   w->layer = m->layer;
   for (int in_place = 0; in_place < 2; in_place++)
@@ -336,29 +350,34 @@ static sn_status make(maker *m, uint32_t batch) {
   return make_data(net, m->arena) ? SN_OK : sn_fail_memory(m->err);
 }
 
-/* Of a file, or of `bytes` where there are some. */
-static sn_net *make_net(const char *path, const char *bytes, size_t size, uint32_t batch, sn_err *err) {
+/* A file's globs, or what stands in memory. */
+typedef struct source {
+  const char *units, *bytes;
+  size_t size;
+} source;
+
+static sn_net *make_net(const char *path, source from, uint32_t batch, sn_err *err) {
   sn_arena *arena = sn_arena_new();
-  maker m = {.arena = arena, .err = err};
+  maker m = {.arena = arena, .units = from.units, .err = err};
   if (arena) {
     m.net = sn_arena_alloc(arena, 1, sizeof *m.net);
     m.recorded = sn_arena_alloc(arena, 1, sizeof *m.recorded);
   }
   if (!m.net || !m.recorded) sn_fail_memory(err);
   if (err->code == SN_OK)
-    m.record = bytes ? sn_record_parse(path, bytes, size, arena, err) : sn_record_load(path, arena, err);
+    m.record = from.bytes ? sn_record_parse(path, from.bytes, from.size, arena, err) : sn_record_load(path, arena, err);
   if (m.record && batch == 0) batch = m.record->batches[0];
   if (m.record && sn_record_check_batch(m.record, batch, err) == SN_OK && make(&m, batch) == SN_OK) return m.net;
   if (arena) sn_arena_free(arena);
   return NULL;
 }
 
-sn_net *sn__net_from_recording(const char *path, uint32_t batch, sn_err *err) {
-  return make_net(path, NULL, 0, batch, err);
+sn_net *sn__net_from_recording(const char *path, const char *units, uint32_t batch, sn_err *err) {
+  return make_net(path, (source){.units = units}, batch, err);
 }
 
 sn_net *sn__net_from_recorded(const char *name, const char *bytes, size_t size, uint32_t batch, sn_err *err) {
-  return make_net(name, bytes, size, batch, err);
+  return make_net(name, (source){.bytes = bytes, .size = size}, batch, err);
 }
 
 sn_net *sn__record_rebatch(const sn_net *net, uint32_t batch, sn_err *err) {

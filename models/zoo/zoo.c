@@ -1,6 +1,7 @@
 /* The zoo's table of networks and sn_net_load(), which turns what the user typed into a network; see zoo.h. The
  * families are in files of their own. Cost: one pass over the table. */
 #include "models/zoo/zoo.h"
+#include "models/net/globs.h"
 
 #include "base/checked.h"
 #include "base/text.h"
@@ -262,10 +263,12 @@ static bool ends_in(const char *text, size_t length, const char *end) {
 }
 
 const char *sn_net_file_end(const char *spec) {
-  static const char mark[] = ".onnx:loss=";
+  static const char *const marks[] = {".onnx:loss=", ".rec:units=", ".rec.gz:units="};
   const char *end = spec + plain_length(spec), *found = NULL;
-  for (const char *at = strstr(spec, mark); at && at < end; at = strstr(at + 1, mark)) found = at;
-  return found ? found + strlen(".onnx") : end;
+  for (size_t i = 0; i < sizeof marks / sizeof marks[0]; i++)
+    for (const char *at = strstr(spec, marks[i]); at && at < end; at = strstr(at + 1, marks[i]))
+      found = at + strcspn(at, ":");
+  return found ? found : end;
 }
 
 bool sn_net_is_onnx(const char *spec) {
@@ -307,6 +310,14 @@ sn_status sn_net_add_loss(const char *spec, const char *loss, char *text, sn_err
   return print_spec(text, err, "%.*s%closs=%s%s", (int)length, spec, mark, loss, end);
 }
 
+sn_status sn_net_add_units(const char *spec, const char *globs, char *text, sn_err *err) {
+  const char *end = sn_net_file_end(spec);
+  if (!sn_net_is_recording(spec) || *end)
+    return sn_fail(err, SN_BAD_USAGE,
+                   "--units names the modules of a recording that run again; blocks of other networks are known");
+  return print_spec(text, err, "%s:units=%s", spec, globs);
+}
+
 sn_status sn_net_add_lora(const char *spec, const char *lora, char *text, sn_err *err) {
   if (sn_net_lora(spec))
     return sn_fail(err, SN_BAD_USAGE, "--lora: the network has adapters by its name already; give one or the other");
@@ -336,11 +347,19 @@ static sn_net *load_onnx(const char *spec, uint32_t batch, uint32_t image, sn_er
   return net;
 }
 
-static sn_net *load_recording(const char *path, uint32_t depth, uint32_t batch, uint32_t image, sn_err *err) {
-  if (!depth && !image) return sn__net_from_recording(path, batch, err);
-  sn_fail(err, SN_BAD_USAGE, "\"%.80s\": a recording has the %s it was recorded with; record it with another", path,
-          depth ? "depth" : "size of images and sequences");
-  return NULL;
+static sn_net *load_recording(const char *spec, uint32_t depth, uint32_t batch, uint32_t image, sn_err *err) {
+  const char *end = sn_net_file_end(spec), *units = *end ? end + strlen(":units=") : NULL;
+  char *path = strndup(spec, (size_t)(end - spec));
+  sn_net *net = NULL;
+  if (!path)
+    sn_fail_memory(err);
+  else if (depth || image)
+    sn_fail(err, SN_BAD_USAGE, "\"%.80s\": a recording has the %s it was recorded with; record it with another", path,
+            depth ? "depth" : "size of images and sequences");
+  else if (!units || sn_globs_check_text("--units", units, err) == SN_OK)
+    net = sn__net_from_recording(path, units, batch, err);
+  free(path);
+  return net;
 }
 
 /* A file may be right at its own image size and not at another, which is then the caller's fault. */

@@ -78,6 +78,8 @@ enum { SN_NET_SPEC = 4400 }; /* bytes of a network with its loss and adapters, a
  * ("+lora=8") into text[SN_NET_SPEC]. SN_BAD_USAGE, naming the option, where it can have none, has them already, or is
  * too long. */
 sn_status sn_net_add_loss(const char *spec, const char *loss, char *text, sn_err *err);
+/* The same with the modules of a recording that are to be blocks ("mine.rec:units=layer?.*"). */
+sn_status sn_net_add_units(const char *spec, const char *globs, char *text, sn_err *err);
 sn_status sn_net_add_lora(const char *spec, const char *lora, char *text, sn_err *err);
 
 /* From JSON text already in memory, `file` standing in errors, or from a file. What sn_net_load() does for a path. */

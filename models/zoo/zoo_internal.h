@@ -107,8 +107,9 @@ sn_status sn__zoo_parameters(const sn_zoo_entry *entry, const char *parameters, 
 sn_net *sn__net_from_file(const char *path, uint32_t depth, uint32_t batch, uint32_t image, sn_err *err);
 
 /* The same from an ONNX file, or from its bytes, `path` standing in errors; weights are not read. */
-/* Of a recording: models/record/. */
-sn_net *sn__net_from_recording(const char *path, uint32_t batch, sn_err *err);
+/* Of a recording: models/record/. `units`: globs of the modules that are blocks, the outermost that match; NULL: those
+ * that a list has several of. */
+sn_net *sn__net_from_recording(const char *path, const char *units, uint32_t batch, sn_err *err);
 /* The same of what stands in memory, not packed. */
 sn_net *sn__net_from_recorded(const char *name, const char *bytes, size_t size, uint32_t batch, sn_err *err);
 sn_net *sn__net_from_onnx_file(const char *path, sn_loss loss, uint32_t batch, uint32_t image, sn_err *err);
