@@ -3,6 +3,7 @@ first place where they part can be named."""
 from __future__ import annotations
 
 import bisect
+from html import escape
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from ._allocator import Allocator
@@ -138,6 +139,9 @@ class Comparison:
 
     def _repr_svg_(self) -> str:
         return self.plot().svg
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>\n{self.plot().svg}"
 
 
 def _pair(predicted: int, seen: int) -> Tuple[str, str, str]:

@@ -15,6 +15,14 @@ _UNTIL_HISTORY = 0  # of a tensor an operation made: answered `meta` until autog
 _ONCE = 1  # of a tensor an operation changed: the first question is autograd's
 
 
+def _is_leaf(tensor: torch.Tensor) -> bool:
+    """Is it a leaf that is trained? A view whose base was changed makes its node anew when it is asked, here without our
+    answers: so it is not asked."""
+    if tensor._is_view() and tensor._base.requires_grad:
+        return False
+    return tensor.requires_grad and tensor.is_leaf
+
+
 class DeviceAnswers:
     """Whose question is it? Told by what PyTorch is doing.
 
@@ -60,9 +68,9 @@ class DeviceAnswers:
         if kind == _ONCE:  # asked for requires_grad now, a changed view would make its node anew, of its base's old history
             del self._fresh[id(tensor)]
             return True
-        if kind == _UNTIL_HISTORY and not tensor.requires_grad:
-            return True
-        return tensor.requires_grad and tensor.is_leaf and id(tensor) not in self._adopted
+        if kind == _UNTIL_HISTORY:
+            return tensor.is_leaf
+        return _is_leaf(tensor) and id(tensor) not in self._adopted
 
     def forget(self) -> None:
         """The user's code calls a function: autograd is done with what the last one made."""

@@ -60,9 +60,9 @@ def users_line() -> str:
 
 
 def line_of(error: BaseException) -> str:
-    """The line of the user's code that raised error."""
+    """The line of the user's code that raised error, or that called what did; empty where there is none."""
     raised = [(frame.filename, frame.lineno or 0) for frame in reversed(traceback.extract_tb(error.__traceback__))]
-    return _tell([*raised, *_frames(sys._getframe(1))]) or "an unknown line"
+    return _tell([*raised, *_frames(sys._getframe(1))])
 
 
 _OPERATOR = re.compile(r"\b([A-Za-z_]\w*(?:::|\.)\w+(?:\.\w+)?)\b")
@@ -93,7 +93,7 @@ def _way_out(error: BaseException) -> str:
 
 def explained(error: Exception) -> RecordingError:
     """The error that the user sees instead of error."""
-    if isinstance(error, RecordingError):
-        return error
-    name = "" if type(error) is RuntimeError else f" ({type(error).__name__})"
-    return RecordingError(f"{line_of(error)}: {_way_out(error)}{name}")
+    name = "" if type(error) in (RuntimeError, RecordingError) else f" ({type(error).__name__})"
+    text = str(error) if isinstance(error, RecordingError) else _way_out(error)
+    line = line_of(error)
+    return RecordingError(f"{line}: {text}{name}" if line else f"{text}{name}")

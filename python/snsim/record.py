@@ -118,5 +118,15 @@ def main(given: Optional[List[str]] = None) -> None:
     print(recorded.summary())
 
 
+class _Called(ModuleType):
+    """Who imports this module has it where the function snsim.record was: it can be called like that."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        from ._api import record
+        return record(*args, **kwargs)
+
+
 if __name__ == "__main__":
     main()
+else:
+    sys.modules[__name__].__class__ = _Called

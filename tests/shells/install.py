@@ -15,7 +15,8 @@ COMMON = {
     "share/bash-completion/completions/snsim",
     "share/fish/vendor_completions.d/snsim.fish",
     "share/doc/snsim/README.md",
-} | {f"share/snsim/devices/{name}" for name in os.listdir(os.path.join(SOURCE, "sim", "device", "profiles"))}
+} | {f"share/snsim/devices/{name}" for name in os.listdir(os.path.join(SOURCE, "sim", "device", "profiles"))} \
+  | {f"share/snsim/python/snsim/{name}" for name in os.listdir(os.path.join(SOURCE, "python", "snsim")) if name != "__pycache__"}
 INSTALLED = COMMON | {"share/man/man1/snsim.1", "share/zsh/site-functions/_snsim", "share/doc/snsim/CHANGELOG.md"}
 PACKAGED = COMMON | {"share/man/man1/snsim.1.gz", "share/zsh/vendor-completions/_snsim",
                      "share/doc/snsim/changelog.gz"}
@@ -41,6 +42,12 @@ def compare(folder, want):
     program = os.path.join(folder, "bin", "snsim")
     if "lenet" not in output(program, "--net", "lenet", "--batch", "8", "--no-db"):
         wrong.append("the program does not run")
+    python = os.path.join(folder, "python")
+    with open(python, "w") as script:
+        script.write('#!/bin/sh\ntest -f "${PYTHONPATH%%:*}/snsim/record.py"\n')
+    os.chmod(python, 0o755)
+    if subprocess.run([program, "record", "a.py:make"], env={**os.environ, "SNSIM_PYTHON": python}, check=False).returncode:
+        wrong.append("the recorder is not found")
     with open(os.path.join(folder, "share/bash-completion/completions/snsim")) as script:
         if script.read() != output(program, "completions", "bash"):
             wrong.append("the completions are another program's")
