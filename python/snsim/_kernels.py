@@ -7,7 +7,9 @@ from typing import Any, Optional, Tuple
 import torch
 from torch.overrides import TorchFunctionMode
 
+from . import _packed
 from ._device import DeviceAnswers
+from ._values import Values
 
 aten = torch.ops.aten
 Tensor = torch.Tensor
@@ -66,18 +68,20 @@ class Kernels(TorchFunctionMode):
     """Entered with the recording, and again in the engine: PyTorch leaves function modes inside backward(), where a
     checkpoint's forward runs again."""
 
-    def __init__(self, sm: int, devices: DeviceAnswers) -> None:
+    def __init__(self, sm: int, devices: DeviceAnswers, values: Values) -> None:
         super().__init__()
-        self.sm, self._devices = sm, devices
+        self.sm, self._devices, self._values = sm, devices, values
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         self._devices.forget()
         if func is _ATTENTION:
             return self._attention(*args, **kwargs)
-        mode = _RNN_MODES.get(func) if func.__class__ is _BUILTIN else None
-        if mode is not None and args[0].device.type == "cuda":
-            return _rnn(mode, *args)
+        if func.__class__ is _BUILTIN:
+            if func in _RNN_MODES and args[0].device.type == "cuda":
+                return _rnn(_RNN_MODES[func], *args)
+            if func in _packed.FUNCTIONS:
+                return _packed.FUNCTIONS[func](self._values, *args, **kwargs)
         return func(*args, **kwargs)
 
     def _attention(self, query: Tensor, key: Tensor, value: Tensor, attn_mask: Optional[Tensor] = None, dropout_p: float = 0.0,
@@ -134,7 +138,6 @@ def _cast_rnn(dtype: torch.dtype, x: Tensor, hidden: Tensor, cell: Optional[Tens
 
 def _batch_sizes(sizes: Tensor) -> Any:
     """Of a packed sequence; where they have no values one row is taken for a step."""
-    from ._values import Values
     value = Values.of(sizes)
     return [1] * sizes.numel() if value is None else value.tolist()
 

@@ -103,7 +103,7 @@ def _engine(real: Callable[..., Any], gpu: FakeGpu, sm: int, phase: Optional[Pha
         if phase is not None:
             phase(True)
         try:
-            with Kernels(sm, gpu.devices):
+            with Kernels(sm, gpu.devices, gpu.values):
                 return real(*args, **kwargs)
         finally:
             gpu.devices.engine -= 1
@@ -125,17 +125,27 @@ def _custom_apply(gpu: FakeGpu) -> Any:
     return classmethod(apply)
 
 
+def _moved(parameter: torch.nn.Parameter, fake: FakeTensor) -> torch.nn.Parameter:
+    """The fake that takes a real parameter's place, once for all that tie it (legacy constructors make real ones)."""
+    known = getattr(parameter, "_snsim_moved", None)
+    if known is None:
+        known = parameter._snsim_moved = torch.nn.Parameter(fake, parameter.requires_grad)
+    return known
+
+
 def _module_apply(module: torch.nn.Module, fn: Callable[[Any], Any], recurse: bool = True) -> torch.nn.Module:
     """Module._apply for fakes, which PyTorch would swap and cannot: a parameter stays the object that it is."""
     if recurse:
         for child in module.children():
             child._apply(fn)
-    for parameter in module._parameters.values():
+    for name, parameter in list(module._parameters.items()):
         if parameter is None:
             continue
         with torch.no_grad():
             changed = fn(parameter)
-        if changed is not parameter:
+        if isinstance(changed, FakeTensor) and not isinstance(parameter, FakeTensor):
+            module._parameters[name] = _moved(parameter, changed)
+        elif changed is not parameter:
             parameter.data = changed
             if isinstance(changed, FakeTensor):
                 parameter.fake_device = changed.fake_device

@@ -88,7 +88,7 @@ class Session:
         self._stack.close()
 
     def kernels(self) -> Kernels:
-        return Kernels(self.sm, self.gpu.devices)
+        return Kernels(self.sm, self.gpu.devices, self.gpu.values)
 
     @property
     def tape(self) -> Tape:

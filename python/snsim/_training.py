@@ -108,6 +108,8 @@ class Training:
                 model = self.model()
             if not isinstance(model, torch.nn.Module):
                 raise RecordingError(f"the function that builds the model returned a {type(model).__name__}, no module")
+            model = model.to("cuda")  # what did not look at the default device
+            self.name = type(model).__name__
         stack.enter_context(training(model, self.train))
         return model
 

@@ -233,6 +233,29 @@ class Kernels(Case):
         self.assertEqual(len({row[1] for row in file.parameters if row[0].startswith("memory")}), 1)
         self.assertTrue(all(op.flops for op in file.operations if file.kernels[op.kernel][0] == "aten._cudnn_rnn.default"))
 
+    def test_packed_sequences(self):
+        """Of known lengths: as many steps as there are."""
+        class Packed(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.memory = nn.LSTM(16, 8, batch_first=True)
+
+            def forward(self, x, lengths):
+                packed = nn.utils.rnn.pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
+                return nn.utils.rnn.pad_packed_sequence(self.memory(packed)[0], batch_first=True)[0]
+        file = self.recorded(Packed(), ((3, 5, 16), torch.tensor([2, 5, 4])), batch=3)
+        self.assertEqual(file.header["assumed"], [])
+        made = [op for op in file.operations if file.kernels[op.kernel][0] == "aten._cudnn_rnn.default"]
+        self.assertEqual(file.sizes(3)[made[0].makes[0]], 11 * 8 * 4)
+
+    def test_legacy_constructors(self):
+        """torch.FloatTensor looks at no default device."""
+        def build():
+            model = nn.Linear(16, 16)
+            model.weight = nn.Parameter(torch.FloatTensor(16, 16))
+            return model
+        self.assertEqual({row[3] for row in self.recorded(build, ((4, 16),)).storages}, {"cuda"})
+
     def test_optimizers_work_on_lists(self):
         """As they do on a GPU: their forms for many tensors at once, and clipping's."""
         called = self.kernels(self.recorded(models.lstm, batch=2))
