@@ -253,6 +253,8 @@ sn_status sn_recorder_take(sn_args *args, sn_err *err) {
   if (real && find_or_record(args, real, err) == SN_OK) {
     take_loop_out(args);
     args->net = args->plain_net = args->recorded_text;
+    if (args->units && sn_net_add_units(args->net, args->units, args->loss_text, err) == SN_OK)
+      args->net = args->plain_net = args->loss_text;
   }
   free(real);
   return err->code;

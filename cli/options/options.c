@@ -313,7 +313,7 @@ static sn_status take_loss(sn_args *args, sn_err *err) {
 }
 
 static sn_status take_units(sn_args *args, sn_err *err) {
-  if (!args->units) return SN_OK;
+  if (!args->units || sn_args_is_source(args)) return SN_OK; /* cli/frame/recorder.c */
   if (sn_net_add_units(args->net ? args->net : "", args->units, args->loss_text, err) == SN_OK)
     args->net = args->loss_text;
   return err->code;

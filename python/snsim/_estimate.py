@@ -178,9 +178,10 @@ class Estimate:
     def snapshot(self, path: Union[str, "os.PathLike[str]"]) -> None:
         """Writes what pytorch.org/memory_viz opens: the recording's blocks and segments, as PyTorch's allocator would place them."""
         from ._snapshot import snapshot
-        if not is_recording(self.arguments[1]):
+        net = str(self.data["net"]).partition(":units=")[0]  # of "mymodel.py:Net" the recording that was made
+        if not is_recording(net):
             raise Error("a snapshot is made of a recording: snsim.estimate(rec, ...).snapshot(path)")
-        snapshot(self.arguments[1], path, batch=self.batch)
+        snapshot(net, path, batch=self.batch)
 
     def _repr_html_(self) -> str:
         from ._picture import page_of

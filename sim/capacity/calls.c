@@ -74,6 +74,17 @@ static bool same_parent(const char *a, const char *b) {
   return x.numbered && y.numbered && x.parent == y.parent && strncmp(a, b, x.parent) == 0;
 }
 
+/* Whether the parent has modules from that number on. */
+static bool goes_on(const sn_route *route, const char *path, size_t parent, uint32_t number) {
+  for (uint32_t i = 0; i < route->n_layers && route->modules; i++) {
+    const char *other = route->modules[i].path;
+    bool inside = other && strncmp(other, path, parent) == 0 && other[parent] == '.';
+    if (inside && isdigit((unsigned char)other[parent + 1]) && strtoul(other + parent + 1, NULL, 10) >= number)
+      return true;
+  }
+  return false;
+}
+
 /* What a run of blocks is called as one thing that can be gone through: "model.encoder.layers[:6]". `from` and `end`
  * are of the blocks; whole: they are all that the parent has. */
 static void write_run(const sn__blocks *b, uint32_t from, uint32_t end, char *to, size_t room) {
@@ -85,7 +96,8 @@ static void write_run(const sn__blocks *b, uint32_t from, uint32_t end, char *to
   uint32_t base = place_of(blocks[low].path).number == 1 ? 1 : 0; /* a ModuleDict, which is not indexed */
   char parent[PATH + 64], all[PATH + 96];
   write_python(b, blocks[from].path, first.parent, parent, sizeof parent);
-  bool whole = low == from && high == end && first.number == base,
+  bool more = goes_on(b->route, blocks[from].path, first.parent, first.number + end - from);
+  bool whole = low == from && high == end && first.number == base && !more,
        dict = base == 1 && !isdigit((unsigned char)blocks[from].path[first.parent + 1]);
   if (!dict) base = 0;
   snprintf(all, sizeof all, dict ? whole ? "%s.children()" : "[*%s.children()]" : "%s", parent);
@@ -94,7 +106,7 @@ static void write_run(const sn__blocks *b, uint32_t from, uint32_t end, char *to
     snprintf(to, room, "%s", all);
   else if (begin == 0)
     snprintf(to, room, "%s[:%" PRIu32 "]", all, behind);
-  else if (high == end)
+  else if (high == end && !more)
     snprintf(to, room, "%s[%" PRIu32 ":]", all, begin);
   else
     snprintf(to, room, "%s[%" PRIu32 ":%" PRIu32 "]", all, begin, behind);
