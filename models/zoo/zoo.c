@@ -325,6 +325,11 @@ sn_status sn_net_add_lora(const char *spec, const char *lora, char *text, sn_err
 }
 
 char *sn_net_title(const char *spec, const char *name, char *text, size_t room) {
+  const char *slash = strrchr(spec, '/'), *file = slash ? slash + 1 : spec;
+  if (sn_net_is_recording(spec) && *name) {
+    snprintf(text, room, "%.*s (%s)", SN_NET_NAME, name, file);
+    return text;
+  }
   if (sn_net_is_file(spec) && *name)
     snprintf(text, room, "%s (%.*s)", spec, (int)sn_min(plain_length(name), SN_NET_NAME), name);
   else

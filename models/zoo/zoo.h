@@ -48,7 +48,8 @@ sn_net *sn_net_load_depth(const char *spec, uint32_t depth, uint32_t batch, uint
 const char *sn_net_depth_name(const char *spec);
 
 /* What people read of a network: `spec` as given, and behind a file the name it gives itself, "mine.json
- * (small_resnet)". Where `name` is "" it is not known. Returns text. */
+ * (small_resnet)"; of a recording the model that was recorded, and its file, "train.py:Net (mine.rec)". Where `name` is
+ * "" it is not known. Returns text. */
 char *sn_net_title(const char *spec, const char *name, char *text, size_t room);
 
 /* Whether `image` is the length of sequences of tokens: of GPT-2, BERT and Llama. */
