@@ -95,5 +95,8 @@ def explained(error: Exception) -> RecordingError:
     """The error that the user sees instead of error."""
     name = "" if type(error) in (RuntimeError, RecordingError) else f" ({type(error).__name__})"
     text = str(error) if isinstance(error, RecordingError) else _way_out(error)
+    assumed = getattr(error, "_snsim_assumed", None)
+    if assumed:
+        text += f" (assumed ahead of it: {assumed[-1][0]}, {assumed[-1][1]})"
     line = line_of(error)
     return RecordingError(f"{line}: {text}{name}" if line else f"{text}{name}")

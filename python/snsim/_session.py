@@ -82,8 +82,10 @@ class Session:
         _open = True
         return self
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         global _open
+        if error is not None:
+            error._snsim_assumed = self.gpu.values.assumed()
         self.recorder.on = _open = False
         self._stack.close()
 

@@ -198,6 +198,13 @@ class Refused(Case):
     def test_an_error_of_ones_own(self):
         self.check("'Model' object has no attribute 'nothing'", lambda self, x: self.nothing(x))
 
+    def test_an_assertion_of_a_value(self):
+        def forward(self, x):
+            y = self.linear(x)
+            assert y.isfinite().all()
+            return y
+        self.check("assumed ahead of it: a number read from the GPU is False, test_state.py:", forward)
+
     def test_loss(self):
         self.check("not a tensor of one number", lambda self, x: self.linear(x), loss=lambda y: y)
         self.check("the loss depends on nothing that is trained", lambda self, x: self.linear(x).detach())
