@@ -38,6 +38,7 @@ need_to_build() {
   need libcjson-dev pkg-config --exists libcjson
   need libdnnl-dev test -e /usr/include/dnnl.h
   need libsqlite3-dev pkg-config --exists sqlite3
+  need zlib1g-dev pkg-config --exists zlib
   need gnuplot-nox has gnuplot
 }
 

@@ -5,6 +5,11 @@
 #include "cli/frame/csv.h"
 #include "cli/frame/json.h"
 #include "cli/options/table.h"
+#include "models/zoo/zoo.h"
+#include "sim/ask/result.h"
+#include "sim/device/device.h"
+#include "sim/graph/route.h"
+#include "sim/schedule/dtr_of_route.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -53,9 +58,40 @@ sn_status sn_dtr_asked_of(const sn_args *args, sn_dtr_asked *asked, sn_err *err)
   return err->code;
 }
 
+/* Of a recording: with its operations' times on a GPU, sums of gradients apart as DTR has them. */
+static sn_dtr_program *program_of(const char *path, const sn_args *args, sn_err *err) {
+  sn_device device;
+  sn_iteration iteration = {.optimizer = SN_OPTIMIZER_MOMENTUM};
+  sn_net *net = sn_net_load(path, args->batch, 0, err);
+  sn_route *route = NULL;
+  sn_costs *costs = NULL;
+  sn_dtr_program *program = NULL;
+  if (net && sn_device_load(args->gpu, &device, err) == SN_OK) costs = sn_costs_new_in(net, &device, SN_FP32, err);
+  if (costs) route = sn_route_new_for(net, SN_DIALECT_PYTORCH_1_7, SN_ORDER_ROUTE, iteration, NULL, err);
+  if (route) {
+    const sn_persistent resident = sn_persistent_of(net, SN_DIALECT_PYTORCH_1_7, iteration);
+    program = sn_dtr_program_of_route(route, sn_persistent_total(&resident), costs, err);
+  }
+  sn_route_free(route);
+  sn_costs_free(costs);
+  sn_net_free(net);
+  return program;
+}
+
+static sn_dtr_replay *replay_recording(const char *path, const sn_args *args, const sn_dtr_asked *asked, sn_err *err) {
+  sn_dtr_program *program = program_of(path, args, err);
+  sn_dtr_replay *replay = NULL;
+  if (program)
+    replay =
+        sn_dtr_replay_program(program, asked->heuristics, asked->n_heuristics, asked->budgets, asked->n_budgets, err);
+  sn_dtr_program_free(program);
+  return replay;
+}
+
 sn_dtr_replay *sn_dtr_asked_replay(const sn_args *args, const sn_dtr_asked *asked, uint32_t index, sn_err *err) {
-  return sn_dtr_replay_log(args->operands[index], asked->heuristics, asked->n_heuristics, asked->budgets,
-                           asked->n_budgets, err);
+  const char *path = args->operands[index];
+  if (sn_net_is_recording(path)) return replay_recording(path, args, asked, err);
+  return sn_dtr_replay_log(path, asked->heuristics, asked->n_heuristics, asked->budgets, asked->n_budgets, err);
 }
 
 const char *sn_dtr_log_name(const char *path) {

@@ -304,9 +304,10 @@ static const sn_command commands[] = {
      "snsim export 12 --table steps -o steps.csv\n"
      "snsim export 13 --table ops -o ops.csv --strategy liveness+corun=path",
      "[RUN]", SN_CMD_EXPORT, sn_cli_export},
-    {"dtr", "snsim dtr LOG.. [--heuristic H].. [--budget SHARE|SIZE]..", "DTR's logs under budgets of memory",
+    {"dtr", "snsim dtr LOG|FILE.rec.. [--heuristic H].. [--budget SHARE|SIZE]..", "DTR's logs under budgets of memory",
      "Replays training steps that DTR's authors recorded (Dynamic Tensor Rematerialization, ICLR 2021), or one of your "
-     "own in that form (docs/dtr.md): whenever the next operation's results do not fit into the budget, the tensor "
+     "own in that form (docs/dtr.md), or recordings of PyTorch (docs/record.md): whenever the next operation's results "
+     "do not fit into the budget, the tensor "
      "with "
      "the least score is evicted, and made again when somebody reads it. The figures are those of DTR's own "
      "simulator.\n"

@@ -41,6 +41,10 @@ static const sn_option options[] = {
      SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE | SN_CMD_MEMCOST |
          SN_CMD_THREADS,
      "What to train", "Images per iteration.", sn__parse_size, offsetof(sn_args, batch)},
+    {"batch", "N", 0, SN_CMD_DTR, "What to replay", "Of a recording. Default: the batch that it was recorded with.",
+     sn__parse_size, offsetof(sn_args, batch)},
+    {"gpu", "GPU|FILE.json", 0, SN_CMD_DTR, "What to replay",
+     "Of a recording: the GPU that its operations' times are of.", sn__parse_gpu, 0},
     {"batch", "N", 0, SN_CMD_GRAPH | SN_CMD_SHOW_NET, "What to train", "Images per iteration. Default: 1.",
      sn__parse_size, offsetof(sn_args, batch)},
     {"units", "GLOB,..", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SHOW_NET | SN_CMD_GRAPH,

@@ -18,8 +18,8 @@ sn_status sn_record_check_batch(const sn_record *record, uint32_t batch, sn_err 
   uint64_t sum = 0, bytes;
   if (record->n_batches == 1 && batch != record->batches[0])
     return sn_fail(err, SN_BAD_USAGE,
-                   "--batch %" PRIu32 ": %s was recorded at batch %" PRIu32
-                   " alone, as its operations depend on the batch; give --batch %" PRIu32 ", or record it at %" PRIu32,
+                   "--batch %" PRIu32 ": %s was recorded at batch %" PRIu32 " alone; give --batch %" PRIu32
+                   ", or record it at %" PRIu32,
                    batch, record->name, record->batches[0], record->batches[0], batch);
   for (uint32_t s = 0; s < record->n_storages; s++)
     if (!has_size(&record->storages[s], batch, &bytes) || !sn_add(sum, bytes, &sum) || sum > SN_MAX_NET_BYTES)

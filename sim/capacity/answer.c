@@ -173,17 +173,29 @@ static bool has_eager_attention(const sn_net *net) {
   return has && sn_module_library(net) == SN_LIBRARY_TRANSFORMERS;
 }
 
-/* What makes a recording's answer less certain; NULL where memory is out. */
+/* What a recording assumed. */
+static const char *assumed_of(const sn_record *record, sn_arena *arena) {
+  if (record->n_assumed == 0) return "";
+  if (record->n_assumed == 1)
+    return sn_arena_print(arena, "assumed while recording: %s (%s)", record->assumed, record->assumed_at);
+  return sn_arena_print(arena, "assumed while recording: %s (%s), and %" PRIu32 " more", record->assumed,
+                        record->assumed_at, record->n_assumed - 1);
+}
+
+/* What makes a recording's answer less certain, or narrower; NULL where memory is out. */
 static const char *note_of(const sn_net *net, sn_arena *arena) {
-  const sn_record *record = net->recorded ? net->recorded->record : NULL;
-  if (!record || (record->n_assumed == 0 && !record->compiled)) return "";
+  if (!net->recorded) return "";
+  const sn_record *record = net->recorded->record;
   const char *compiled =
       record->compiled ? "recorded as it runs without torch.compile, which fuses and keeps less" : "";
-  if (record->n_assumed == 0) return compiled;
-  const char *more =
-      record->n_assumed > 1 ? sn_arena_print(arena, ", and %" PRIu32 " more", record->n_assumed - 1) : "";
-  return sn_arena_print(arena, "%s%sassumed while recording: %s (%s)%s", compiled, *compiled ? "; " : "",
-                        record->assumed, record->assumed_at, more ? more : "");
+  const char *assumed = assumed_of(record, arena), *passes = "";
+  if (net->recorded->backwards > 1)
+    passes =
+        sn_arena_print(arena, "its loop has %" PRIu32 " backward passes: nothing is planned to run again or to leave",
+                       net->recorded->backwards);
+  if (!assumed || !passes) return NULL;
+  return sn_arena_print(arena, "%s%s%s%s%s", compiled, *compiled && *passes ? "; " : "", passes,
+                        *assumed && (*compiled || *passes) ? "; " : "", assumed);
 }
 
 static sn_answer *find(const sn_answer_wish *wish, sn_options *options, sn_arena *arena, sn_err *err) {

@@ -64,16 +64,22 @@ static sn_status fill_all(const sn_dtr_program *p, sn_dtr_replay *r, const sn_dt
   return err->code;
 }
 
-sn_dtr_replay *sn_dtr_replay_log(const char *path, const sn_dtr_heuristic *heuristics, uint32_t n_heuristics,
-                                 const sn_dtr_budget *budgets, uint32_t n_budgets, sn_err *err) {
+sn_dtr_replay *sn_dtr_replay_program(const sn_dtr_program *program, const sn_dtr_heuristic *heuristics,
+                                     uint32_t n_heuristics, const sn_dtr_budget *budgets, uint32_t n_budgets,
+                                     sn_err *err) {
   sn_dtr_replay *r = calloc(1, sizeof *r);
-  sn_dtr_program *p = r ? sn_dtr_log_load(path, err) : NULL;
   if (!r) sn_fail_memory(err);
-  if (p) fill_all(p, r, heuristics, n_heuristics, budgets, n_budgets, err);
-  sn_dtr_program_free(p);
-  if (err->code == SN_OK) return r;
+  if (r && fill_all(program, r, heuristics, n_heuristics, budgets, n_budgets, err) == SN_OK) return r;
   sn_dtr_replay_free(r);
   return NULL;
+}
+
+sn_dtr_replay *sn_dtr_replay_log(const char *path, const sn_dtr_heuristic *heuristics, uint32_t n_heuristics,
+                                 const sn_dtr_budget *budgets, uint32_t n_budgets, sn_err *err) {
+  sn_dtr_program *p = sn_dtr_log_load(path, err);
+  sn_dtr_replay *r = p ? sn_dtr_replay_program(p, heuristics, n_heuristics, budgets, n_budgets, err) : NULL;
+  sn_dtr_program_free(p);
+  return r;
 }
 
 void sn_dtr_replay_free(sn_dtr_replay *replay) {

@@ -13,6 +13,7 @@
 
 #include "base/err.h"
 #include "sim/dtr/dtr.h"
+#include "sim/dtr/dtr_program.h"
 
 #include <stdint.h>
 
@@ -46,6 +47,10 @@ typedef struct sn_dtr_replay {
 /* SN_BAD_INPUT and SN_BAD_FILE as in sim/dtr/dtr_log.h. */
 sn_dtr_replay *sn_dtr_replay_log(const char *path, const sn_dtr_heuristic *heuristics, uint32_t n_heuristics,
                                  const sn_dtr_budget *budgets, uint32_t n_budgets, sn_err *err);
+/* The same of a program that is closed. */
+sn_dtr_replay *sn_dtr_replay_program(const sn_dtr_program *program, const sn_dtr_heuristic *heuristics,
+                                     uint32_t n_heuristics, const sn_dtr_budget *budgets, uint32_t n_budgets,
+                                     sn_err *err);
 void sn_dtr_replay_free(sn_dtr_replay *replay);
 
 #endif
