@@ -61,6 +61,7 @@ fuzzer_library() {
 
 # A browser is large, so only CI insists on one; the test of the report is skipped without.
 need_for_ci() {
+  need python3-venv python3 -c "import ensurepip"
   need chromium has chromium
   need clang-14 has clang-14
   need clang-tidy-14 has clang-tidy-14
