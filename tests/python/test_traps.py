@@ -248,6 +248,19 @@ class Kernels(Case):
         made = [op for op in file.operations if file.kernels[op.kernel][0] == "aten._cudnn_rnn.default"]
         self.assertEqual(file.sizes(3)[made[0].makes[0]], 11 * 8 * 4)
 
+    def test_loss_of_sequences(self):
+        def make(batch):
+            model = nn.Linear(8, 20)
+
+            def step():
+                scores = model(torch.empty(30, batch, 8, device="cuda")).log_softmax(-1)
+                lengths = [torch.full((batch,), length, dtype=torch.long, device="cuda") for length in (30, 5)]
+                F.ctc_loss(scores, torch.ones(batch, 5, dtype=torch.long, device="cuda"), *lengths).backward()
+            return [model], [], step
+        file = self.assert_tracked(make)
+        made = next(op for op in file.operations if file.kernels[op.kernel][0] == "aten._ctc_loss.default")
+        self.assertEqual([file.sizes(4)[storage] for storage in made.makes], [4 * 4, 4 * 30 * 11 * 4])
+
     def test_legacy_constructors(self):
         """torch.FloatTensor looks at no default device."""
         def build():
