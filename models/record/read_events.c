@@ -52,6 +52,10 @@ static sn_status bear(sn__reader *r, const cJSON *item, uint32_t *storage) {
   if (sn__read_id(r, item, "storage", r->record->n_storages, storage) != SN_OK) return r->err->code;
   if (alive_at(&r->storages, *storage)->life != SN__UNBORN)
     return sn__read_fail(r, "storage %" PRIu32 " is made twice", *storage);
+  if (*storage != r->n_born)
+    return sn__read_fail(r, "storage %" PRIu32 " is made where %" PRIu32 " would be: they are numbered as they appear",
+                         *storage, r->n_born);
+  r->n_born++;
   alive_at(&r->storages, *storage)->life = SN__ALIVE;
   return SN_OK;
 }

@@ -33,6 +33,7 @@ typedef struct sn__reader {
   sn__list ops, refs, events, convs;
   sn__list storages, handles, ghosts; /* sn__alive */
   sn__list call_stack;                /* uint32_t */
+  uint32_t n_born;                    /* storages */
   bool ended;
   bool begun; /* an iteration has */
   sn_err *err;

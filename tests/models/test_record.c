@@ -125,6 +125,7 @@ static const struct {
     {HEAD TABLES "[\"o\",1,0,0,0,[],[0],[],0,0,64,\"f\"]\n", "t:7: kernel: not a number of the table, which has 1"},
     {HEAD TABLES "[\"o\",0,0,0,0,[1],[0],[],0,0,64,\"f\"]\n", "t:7: reads: storage 1 is not there"},
     {HEAD TABLES OP OP, "t:8: storage 0 is made twice"},
+    {HEAD TABLES "[\"b\",1]\n", "t:7: storage 1 is made where 0 would be: they are numbered as they appear"},
     {HEAD TABLES "[\"f\",0]\n", "t:7: storage 0 is not there yet"},
     {HEAD TABLES OP "[\"f\",0]\n[\"f\",0]\n", "t:9: storage 0 is gone already"},
     {HEAD TABLES OP "[\"f\",0]\n[\"s\",0,0,0]\n", "t:9: handle 0 is of storage 0, which is not there"},
