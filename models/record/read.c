@@ -266,8 +266,10 @@ static sn_status read_json(sn__reader *r, const cJSON *json) {
   return sn__read_fail(r, NO_HEAD);
 }
 
-static sn_status read_line(sn__reader *r, char *line) {
+static sn_status read_line(sn__reader *r, char *line, size_t length) {
   r->line++;
+  const cJSON *event = r->line > 1 ? sn__quick_parse(&r->quick, line, length) : NULL;
+  if (event) return sn__read_event(r, event);
   cJSON *json = cJSON_ParseWithOpts(line, NULL, 1);
   sn_status status = read_json(r, json);
   cJSON_Delete(json);
@@ -326,12 +328,12 @@ static sn_status take_lines(sn__reader *r, text *t, bool last) {
   sn_status status = SN_OK;
   while (status == SN_OK && (stop = memchr(at, '\n', (size_t)(end - at)))) {
     *stop = '\0';
-    status = read_line(r, at);
+    status = read_line(r, at, (size_t)(stop - at));
     at = stop + 1;
   }
   if (last && at < end && status == SN_OK) {
     *end = '\0'; /* fill() leaves room */
-    status = read_line(r, at);
+    status = read_line(r, at, (size_t)(end - at));
     at = end;
   }
   t->used = (size_t)(end - at);
@@ -391,6 +393,7 @@ static sn_record *read_all(const char *path, source *from, sn_arena *arena, sn_e
   free(r.handles.items);
   free(r.ghosts.items);
   free(r.call_stack.items);
+  sn__quick_clear(&r.quick);
   return status == SN_OK ? record : NULL;
 }
 

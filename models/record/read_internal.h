@@ -25,6 +25,12 @@ typedef struct sn__alive {
   uint32_t holders, storage;
 } sn__alive;
 
+/* Items of the line at hand. */
+typedef struct sn__quick {
+  cJSON *items;
+  size_t used, room;
+} sn__quick;
+
 typedef struct sn__reader {
   const char *path;
   unsigned line;
@@ -33,7 +39,8 @@ typedef struct sn__reader {
   sn__list ops, refs, events, convs;
   sn__list storages, handles, ghosts; /* sn__alive */
   sn__list call_stack;                /* uint32_t */
-  uint32_t n_born;                    /* storages */
+  sn__quick quick;
+  uint32_t n_born; /* storages */
   bool ended;
   bool begun; /* an iteration has */
   sn_err *err;
@@ -56,6 +63,11 @@ sn_status sn__read_size(const sn__reader *r, const cJSON *item, const char *what
 
 /* Shapes of a convolution. *known is false where they are of volumes, or grow in more than the batch. */
 sn_status sn__read_conv(const sn__reader *r, const cJSON *shapes, sn_record_conv *conv, bool *known);
+
+/* A line of lists of whole numbers and words, of `length` bytes before its 0; NULL: it is more than that, or no JSON,
+ * and stands there as before. What it gives lasts until the next one. */
+const cJSON *sn__quick_parse(sn__quick *pool, char *line, size_t length);
+void sn__quick_clear(sn__quick *pool);
 
 /* One event; `item` is its array. */
 sn_status sn__read_event(sn__reader *r, const cJSON *item);
