@@ -29,7 +29,8 @@ typedef struct reader {
   sn_arena *arena;
   sn_err *err;
   const uint8_t *start;
-  uint64_t left; /* bytes that it may still take */
+  uint64_t left;    /* bytes that it may still take */
+  const char *call; /* of the last node that had one */
 } reader;
 
 /* Of a file made of empty messages each would take a hundred times its size: all may take so many times the file's, and
@@ -275,12 +276,19 @@ static bool is_text(span s, const char *text) {
   return (size_t)(s.end - s.at) == strlen(text) && memcmp(s.at, text, strlen(text)) == 0;
 }
 
-/* Where PyTorch's exporter says which module a node is of, and by which rules it was rewritten. */
+/* The call that a node is of, once for all of its nodes. */
+static const char *call_of(reader *r, const field *value) {
+  if (!is_text(value->bytes, r->call)) r->call = text_of(r, value);
+  return r->call;
+}
+
+/* Where PyTorch's exporter says which module and call a node is of, and by which rules it was rewritten. */
 static void read_metadata(reader *r, span s, sn__onnx_node *node) {
   enum { KEY = 1, VALUE };
   span key = member(r, s, KEY);
   field value = {.wire = BYTES, .bytes = member(r, s, VALUE)};
   if (is_text(key, "pkg.torch.onnx.name_scopes")) node->module = innermost(text_of(r, &value));
+  if (is_text(key, "pkg.torch.onnx.fx_node")) node->call = call_of(r, &value);
   if (is_text(key, "pkg.onnxscript.rewriter.rule_name"))
     node->folded = strstr(text_of(r, &value), "FuseBatchNorm") != NULL;
 }
@@ -289,7 +297,7 @@ static void read_node(reader *r, span s, sn__onnx_node *node) {
   enum { INPUT = 1, OUTPUT, NAME, OP, ATTRIBUTE, DOMAIN = 7, METADATA = 9 };
   uint32_t many = count(r, s, ATTRIBUTE);
   sn__onnx_attribute *attributes = room_for(r, many, sizeof *attributes);
-  node->name = node->op = node->domain = node->module = "";
+  node->name = node->op = node->domain = node->module = node->call = "";
   node->inputs = read_names(r, s, INPUT, &node->n_inputs);
   node->outputs = read_names(r, s, OUTPUT, &node->n_outputs);
   if (node->n_outputs > 1) charge(r, node->n_outputs - 1, OF_VALUE);
@@ -370,7 +378,7 @@ static void read_opset(reader *r, span s, sn__onnx_model *m) {
 
 sn_status sn__onnx_read(const uint8_t *bytes, size_t size, sn_arena *arena, sn__onnx_model *model, sn_err *err) {
   enum { PRODUCER = 2, GRAPH = 7, OPSET };
-  reader r = {.arena = arena, .err = err, .start = bytes, .left = SMALL + TIMES * (uint64_t)size};
+  reader r = {.arena = arena, .err = err, .start = bytes, .left = SMALL + TIMES * (uint64_t)size, .call = ""};
   span s = {bytes, bytes + size};
   bool seen = false;
   *model = (sn__onnx_model){.graph = "", .producer = ""};

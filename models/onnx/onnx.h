@@ -64,6 +64,8 @@ typedef struct sn__onnx_attribute {
 typedef struct sn__onnx_node {
   const char *name, *op, *domain;
   const char *module; /* of PyTorch, "features.1.0", that the node was exported from; "" where that is not known */
+  const char *call;   /* of PyTorch that it is of, "%linear : .. = call_function[target=torch.ops.aten.linear.default](args
+                       * = (..), kwargs = {})", the same pointer in nodes that stand one behind the other; "": not known */
   uint32_t n_inputs, n_outputs, n_attributes;
   const char *const *inputs, *const *outputs; /* "": left out */
   const sn__onnx_attribute *attributes;

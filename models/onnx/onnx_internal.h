@@ -174,6 +174,9 @@ sn_status sn__onnx_compare(sn__importer *m);
 sn_status sn__onnx_where(sn__importer *m);
 sn_status sn__onnx_random(sn__importer *m);
 sn_status sn__onnx_attention(sn__importer *m);
+/* Of queries, keys and values of heads: positions and a head's numbers are their last two dimensions. `attr` has what
+ * the operands do not say. */
+sn_status sn__onnx_attend(sn__importer *m, const sn__onnx_value *const in[3], const sn_attr *attr);
 /* Whether an input is part of an operator made of several nodes; then what the node at hand adds to it. */
 bool sn__onnx_is_part(sn__importer *m);
 sn_status sn__onnx_compose(sn__importer *m);
@@ -183,6 +186,10 @@ sn_status sn__onnx_compose(sn__importer *m);
 const char *sn__onnx_folded(sn__importer *m, const char *path);
 
 typedef sn_status (*sn__onnx_rule)(sn__importer *m);
+/* The rule of the call of PyTorch whose nodes begin here, of which `last` is the last one; NULL: nodes are looked at one
+ * by one (models/onnx/onnx_calls.c). Then whether the node at hand, of those between, computes a constant. */
+sn__onnx_rule sn__onnx_call(const sn__importer *m, uint32_t from, uint32_t *last);
+bool sn__onnx_computes_constant(sn__importer *m);
 /* What the node at hand becomes. */
 sn_status sn__onnx_map(sn__importer *m);
 /* NULL: there is none. */

@@ -329,20 +329,40 @@ static void mark_needed(sn__importer *m) {
   }
 }
 
-static sn_status map_nodes(sn__importer *m, const sn__names *taken, const char *const *names) {
+typedef struct node_names {
+  const sn__names *taken;
+  const char *const *names;
+} node_names;
+
+static bool take_node(sn__importer *m, const node_names *n, uint32_t i) {
+  m->node = &m->model.nodes[i];
+  m->extra = 0;
+  if (!m->node->needed) return false;
+  m->name = layer_name(m, n->taken, n->names, i);
+  if (!m->name) sn_fail_memory(m->err);
+  return m->name != NULL;
+}
+
+static void map_node(sn__importer *m, sn__onnx_rule rule) {
+  bool known = rule || is_known(m->node), looked_at = known && (rule || has_all_inputs(m));
+  if (looked_at && rule)
+    rule(m);
+  else if (looked_at)
+    sn__onnx_map(m);
+  if (looked_at && m->err->code == SN_OK) return;
+  lose_outputs(m);
+  if (!known || m->err->code == SN_BAD_INPUT) refuse(m);
+}
+
+static sn_status map_nodes(sn__importer *m, const node_names *n) {
   mark_needed(m);
-  for (uint32_t i = 0; i < m->model.n_nodes && m->err->code == SN_OK; i++) {
-    m->node = &m->model.nodes[i];
-    if (!m->node->needed) continue;
-    m->name = layer_name(m, taken, names, i);
-    m->extra = 0;
-    if (!m->name) return sn_fail_memory(m->err);
-    bool known = is_known(m->node), looked_at = known && has_all_inputs(m);
-    if (looked_at) sn__onnx_map(m);
-    if (looked_at && m->err->code == SN_OK) continue;
-    lose_outputs(m);
-    if (!known || m->err->code == SN_BAD_INPUT) refuse(m);
-    if (m->b->err.code != SN_OK) break;
+  for (uint32_t i = 0; i < m->model.n_nodes && m->err->code == SN_OK && m->b->err.code == SN_OK; i++) {
+    uint32_t last;
+    sn__onnx_rule rule = sn__onnx_call(m, i, &last);
+    if (rule && !m->model.nodes[last].needed) rule = NULL;
+    for (; rule && i < last; i++)
+      if (take_node(m, n, i) && sn__onnx_computes_constant(m)) map_node(m, NULL);
+    if (take_node(m, n, i)) map_node(m, rule);
   }
   return report_refused(m);
 }
@@ -361,7 +381,7 @@ static sn_status map_all(sn__importer *m) {
       sn__names_add(&taken, names[i], i);
   }
   sn__names_sort(&taken);
-  if (m->err->code == SN_OK) map_nodes(m, &taken, names);
+  if (m->err->code == SN_OK) map_nodes(m, &(node_names){&taken, names});
   sn__names_free(&taken);
   return m->err->code;
 }
