@@ -29,8 +29,11 @@ EXPORTED = 2  # images of the file
 # ---- PyTorch's side ----
 
 def attention(q, k, v, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
-    """What a GPU does with four bytes: its memory-efficient kernel, else products and a softmax."""
-    if q.dim() != 4 or q.shape[-1] % 4 or v.shape[-1] % 4 or q.shape[-3] != k.shape[-3]:
+    """What a GPU does with four bytes: its memory-efficient kernel, else products and a softmax. Keys that several heads share are
+    repeated, as the exporter has it."""
+    if enable_gqa and q.shape[-3] != k.shape[-3]:
+        k, v = (x.repeat_interleave(q.shape[-3] // k.shape[-3], -3) for x in (k, v))
+    if q.dim() != 4 or q.shape[-1] % 4 or v.shape[-1] % 4:
         return aten._scaled_dot_product_attention_math(q, k, v, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)[0]
     mask = attn_mask
     if mask is not None:
@@ -71,10 +74,18 @@ def without_bytes(net):
     return net
 
 
+def unpacked():
+    """transformers looks at positions whether several texts are packed into one, which fake tensors do not let it see: they are not."""
+    masks = sys.modules.get("transformers.masking_utils")
+    if masks:
+        masks.find_packed_sequence_indices = lambda *_, **__: None
+
+
 def measure(model, batch):
     F.dropout, F.scaled_dot_product_attention = memory.dropout, attention
     net = model.make().train()
     net.measured = True
+    unpacked()
     with memory.FakeTensorMode():
         without_bytes(net)
         update = memory.optimizer_of("momentum", [p for p in net.parameters() if p.requires_grad])
@@ -98,7 +109,11 @@ def measure(model, batch):
 def export(model, path):
     net = model.make().train()
     with torch.no_grad():
-        torch.onnx.export(net, model.given(EXPORTED), path, dynamo=True, optimize=False, opset_version=23, external_data=True)
+        given = model.given(EXPORTED)
+        names = ["input_ids" if not given[0].is_floating_point() else "images", *(f"given_{i}" for i in range(1, len(given)))]
+        named = getattr(net, "names", ())
+        names[len(names) - len(named):] = named
+        torch.onnx.export(net, given, path, dynamo=True, input_names=names, optimize=False, opset_version=23, external_data=True)
     if os.path.exists(path + ".data"):
         os.remove(path + ".data")
 

@@ -91,9 +91,9 @@ TIMM = {f"timm/{name}": of_timm(name) for name in (
     "convnextv2_atto", "deit3_small_patch16_224", "mixer_s16_224", "resmlp_12_224", "gmlp_ti16_224", "beit_base_patch16_224",
     "levit_128s", "xcit_nano_12_p16_224", "cait_xxs24_224", "pvt_v2_b0", "poolformer_s12", "efficientformer_l1", "mobileone_s0",
     "repvgg_a0", "resnetv2_50d_gn", "nfnet_l0", "tf_efficientnet_b0", "hrnet_w18_small", "dla34", "res2net50_26w_4s", "resnest14d",
-    "ghostnet_100", "edgenext_xx_small", "tiny_vit_5m_224", "twins_svt_small", "visformer_tiny", "mobilenetv4_conv_small",
+    "ghostnet_100", "edgenext_xx_small", "tiny_vit_5m_224", "visformer_tiny", "mobilenetv4_conv_small",
     "cspdarknet53", "skresnet18", "ese_vovnet19b_dw", "convmixer_1024_20_ks9_p14", "vit_tiny_r_s16_p8_224", "dpn68", "inception_next_tiny",
-    "focalnet_tiny_srf", "nest_tiny", "eca_nfnet_l0", "resnetv2_50x1_bit", "repghostnet_100", "davit_tiny", "swinv2_cr_tiny_224", "vit_small_patch16_224")}
+    "focalnet_tiny_srf", "eca_nfnet_l0", "resnetv2_50x1_bit", "repghostnet_100", "davit_tiny", "swinv2_cr_tiny_224", "vit_small_patch16_224")}
 TIMM |= {"timm/mobilevit_xs": of_timm("mobilevit_xs", 256), "timm/mobilevitv2_050": of_timm("mobilevitv2_050", 256),
          "timm/fastvit_t8": of_timm("fastvit_t8", 256), "timm/eva02_tiny_patch14_224": of_timm("eva02_tiny_patch14_224"),
          "timm/coatnet_nano_rw_224": of_timm("coatnet_nano_rw_224"), "timm/vit_small_patch14_dinov2": of_timm("vit_small_patch14_dinov2", 518)}
@@ -128,7 +128,7 @@ TRANSFORMERS = {
     "hf/convnext": of_transformers("ConvNext", "ForImageClassification", images(224)),
     "hf/mobilevit": of_transformers("MobileViT", "ForImageClassification", images(256)),
     "hf/whisper": of_transformers("Whisper", "ForConditionalGeneration", lambda batch: (torch.randn(batch, 80, 400), torch.zeros(batch, 32, dtype=torch.int64)),
-                                  "decoder_input_ids", encoder_layers=2, decoder_layers=2, max_source_positions=200, vocab_size=8000, d_model=256, pad_token_id=0, bos_token_id=0, eos_token_id=0),
+                                  "decoder_input_ids", encoder_layers=2, decoder_layers=2, max_source_positions=200, vocab_size=8000, d_model=256, encoder_attention_heads=4, decoder_attention_heads=4, pad_token_id=0, bos_token_id=0, eos_token_id=0),
     "hf/clip": of_transformers("CLIPVision", "ModelWithProjection", images(224), num_hidden_layers=2),
     "hf/siglip": of_transformers("SiglipVision", "Model", images(224), num_hidden_layers=2)}
 

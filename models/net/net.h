@@ -62,7 +62,9 @@
   OP(SLICE)         /* some channels, rows or columns, one behind the other */                                         \
   OP(PAD)           /* rows and columns of zeros around */                                                             \
   OP(RESIZE)        /* to another number of rows and columns */                                                        \
-  OP(EXPERTS)       /* an FC of each position by weights that the data choose: `chosen` of `experts` sets of them */
+  OP(EXPERTS)       /* an FC of each position by weights that the data choose: `chosen` of `experts` sets of them */    \
+  OP(GIVEN)         /* what comes with the batch beside it, or is computed of that: text beside images, a step's sines */ \
+  OP(EXPAND)        /* the same numbers along sides of 1, as often as need be */
 
 typedef enum sn_op {
 #define SN_OP_NAME(name) SN_##name,
@@ -86,7 +88,10 @@ typedef enum sn_act_mode {
   SN_ACT_MISH,        /* x tanh(softplus(x)) */
   SN_ACT_GELU_NEW,    /* GELU by a tanh, made of simple operations as GPT-2's authors wrote it */
   SN_ACT_TIMES,       /* slope x */
-  SN_ACT_PRELU,       /* x, below 0 times a parameter: one for all, or one a channel */
+  SN_ACT_EXP,
+  SN_ACT_SIN,
+  SN_ACT_COS,
+  SN_ACT_PRELU, /* x, below 0 times a parameter: one for all, or one a channel */
   SN_ACT_MODES
 } sn_act_mode;
 
@@ -132,8 +137,8 @@ typedef struct sn_attr {
                                  * 0: all */
   uint32_t shift;               /* [ATTENTION] windows lie so many rows and columns further on; what of the last ones
                                  * is beyond the image is its first rows and columns, seen from there alone */
-  uint32_t shape[SN_SIDES];     /* [RESHAPE] of the output, one of them 0: what is left; [RESIZE] rows and columns,
-                                 * both 0: `scale` times as many */
+  uint32_t shape[SN_SIDES];     /* [RESHAPE] of the output, one of them 0: what is left; [GIVEN, EXPAND] of it;
+                                 * [RESIZE] rows and columns, both 0: `scale` times as many */
   uint32_t scale;               /* [RESIZE] */
   bool bilinear;                /* [RESIZE] not the nearest pixel's value but a mean of four */
   sn_side axes[SN_SIDES];       /* [TRANSPOSE] of the input, in the order of the output's */
@@ -146,6 +151,7 @@ typedef struct sn_attr {
   bool turn_first, turn_second; /* [MATMUL] an operand's rows are its columns */
   uint32_t heads, kv_heads;     /* [ATTENTION] of queries; of keys and values, which divides the former; [ROTARY]
                                  * of the channels, 0 is 1 */
+  uint32_t keys;                /* [ATTENTION of three inputs] positions of keys and values; 0: as many as queries */
   bool causal;                  /* [ATTENTION] a position sees those up to itself */
   bool fused;                   /* [RMS_NORM] one kernel, as nn.RMSNorm; else Hugging Face's simple operations */
   bool plus_one;                /* [RMS_NORM, not fused] Gemma's: factors are 1 + its parameters, which back ends hold

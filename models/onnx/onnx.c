@@ -282,6 +282,14 @@ static const char *call_of(reader *r, const field *value) {
   return r->call;
 }
 
+/* What PyTorch's exporter says of the graph. */
+static void read_signature(reader *r, span s, sn__onnx_model *m) {
+  enum { KEY = 1, VALUE };
+  span key = member(r, s, KEY);
+  field value = {.wire = BYTES, .bytes = member(r, s, VALUE)};
+  if (is_text(key, "pkg.torch.export.ExportedProgram.graph_signature")) m->signature = text_of(r, &value);
+}
+
 /* Where PyTorch's exporter says which module and call a node is of, and by which rules it was rewritten. */
 static void read_metadata(reader *r, span s, sn__onnx_node *node) {
   enum { KEY = 1, VALUE };
@@ -345,7 +353,7 @@ static void read_input(reader *r, span s, sn__onnx_tensor *t) {
 /* ---- the file ---- */
 
 static void read_graph(reader *r, span s, sn__onnx_model *m) {
-  enum { NODE = 1, NAME, INITIALIZER = 5, INPUT = 11, OUTPUT };
+  enum { NODE = 1, NAME, INITIALIZER = 5, INPUT = 11, OUTPUT, METADATA = 16 };
   uint32_t nodes = count(r, s, NODE), initializers = count(r, s, INITIALIZER);
   uint32_t inputs = count(r, s, INPUT), outputs = count(r, s, OUTPUT);
   const uint64_t values = (uint64_t)initializers + inputs + outputs;
@@ -361,6 +369,7 @@ static void read_graph(reader *r, span s, sn__onnx_model *m) {
     if (f.number == INITIALIZER) read_tensor(r, f.bytes, &m->initializers[m->n_initializers++]);
     if (f.number == INPUT) read_input(r, f.bytes, &m->inputs[m->n_inputs++]);
     if (f.number == OUTPUT) read_input(r, f.bytes, &m->outputs[m->n_outputs++]);
+    if (f.number == METADATA) read_signature(r, f.bytes, m);
   }
 }
 
@@ -381,7 +390,7 @@ sn_status sn__onnx_read(const uint8_t *bytes, size_t size, sn_arena *arena, sn__
   reader r = {.arena = arena, .err = err, .start = bytes, .left = SMALL + TIMES * (uint64_t)size, .call = ""};
   span s = {bytes, bytes + size};
   bool seen = false;
-  *model = (sn__onnx_model){.graph = "", .producer = ""};
+  *model = (sn__onnx_model){.graph = "", .producer = "", .signature = ""};
   for (field f; next(&r, &s, &f);) {
     if (f.number == PRODUCER) model->producer = text_of(&r, &f);
     if (f.number == OPSET && f.wire == BYTES) read_opset(&r, f.bytes, model);

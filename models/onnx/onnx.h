@@ -48,6 +48,7 @@ typedef struct sn__onnx_tensor {
   bool shapeless;        /* of dimensions that are not known */
   int64_t rows, columns; /* of the table whose rows it holds; 0: of none */
   sn__onnx_owner *owner; /* of floats in the file; NULL: it is none */
+  bool given;            /* comes with the batch, or is made of what does */
   bool random;           /* from 0 to 1, drawn anew in each iteration */
   double keep;           /* share of ones in it, which are random; 0: it is no such mask */
 } sn__onnx_tensor;
@@ -75,6 +76,7 @@ typedef struct sn__onnx_node {
 
 typedef struct sn__onnx_model {
   const char *graph, *producer;
+  const char *signature; /* of PyTorch's export: which of the initializers are buffers; "": not known */
   int64_t opset;
   uint32_t n_nodes, n_initializers, n_inputs, n_outputs;
   sn__onnx_node *nodes;

@@ -96,35 +96,43 @@ sn_status sn__onnx_unsqueeze(sn__importer *m) {
   return give_seen(m, v, rank, dims);
 }
 
-/* Behind a learned position, put ahead of all others, too. */
+/* Learned positions, each put ahead of all others. */
+static sn_status put_ahead(sn__importer *m, const sn__onnx_value *v, int64_t count) {
+  uint32_t x = sn__onnx_positions(m, v, -1);
+  for (int64_t i = 0; i < count; i++) x = sn__onnx_add(m, i + 1 < count ? "token" : "", SN_TOKEN, &(sn_attr){0}, &x, 1);
+  return sn__onnx_give_changed(m, v, 1, v->dims[1] + count, x);
+}
+
+/* Whether it is seen as an image, or a volume, whose channels are put together. */
+static bool is_of_channels(const sn__importer *m, const sn__onnx_value *v, int64_t axis) {
+  return axis == 1 && (v->rank == 4 || (v->rank == 5 && sn__onnx_planes(m, v->layer) > 1));
+}
+
+/* Behind learned positions, put ahead of all others, too. What holds nothing is left out. */
 sn_status sn__onnx_concat(sn__importer *m) {
-  enum { MOST = 64 };
-  uint32_t inputs[MOST], n = 0, constants = 0;
-  const sn__onnx_value *model = NULL;
+  enum { MOST = 64, MOST_TOKENS = 16 };
+  const sn__onnx_value *values[MOST], *model = NULL;
+  uint32_t inputs[MOST], n = 0;
+  bool ahead = false;
   int64_t axis = sn__onnx_int(m, "axis", 1), side = 0;
   for (uint32_t i = 0; i < m->node->n_inputs; i++) {
     const sn__onnx_value *v = sn__onnx_input(m, i);
     if (!v || n == MOST) return sn__onnx_fail(m, "it has more than %d inputs, or one too few", MOST);
+    const sn__onnx_tensor *t = v->kind == SN__ONNX_CONSTANT ? v->constant : NULL;
+    if (t && v->rank > 0 && sn__onnx_dim(v, axis) == 0) continue;
     side += sn__onnx_dim(v, axis);
-    if (v->kind == SN__ONNX_CONSTANT) {
-      constants++;
-      continue;
-    }
-    model = v;
-    n++;
+    ahead = ahead || (t && (t->parameter || v->rank == 0 || v->dims[0] != m->batch));
+    if (!t) model = v;
+    if (!t || !ahead) values[n++] = t ? sn__onnx_operand(m, i) : v;
+    if (m->err->code != SN_OK) return m->err->code;
   }
   if (!model) return sn__onnx_fail(m, "it puts constants together");
-  for (uint32_t i = 0; constants == 0 && i < n; i++) {
-    const sn__onnx_value *v = sn__onnx_operand(m, i);
-    if (!v) return m->err->code;
-    inputs[i] = v->rank >= 4 && axis == 1 ? sn__onnx_image(m, v) : sn__onnx_positions(m, v, axis);
-  }
-  if (constants == 0)
-    return sn__onnx_give_changed(m, model, axis, side, sn__onnx_add(m, "", SN_CONCAT, &(sn_attr){0}, inputs, n));
-  if (constants > 1 || n > 1 || model->rank != 3 || axis != 1 || side != model->dims[1] + 1)
-    return sn__onnx_fail(m, "of constants only a single position ahead of others is known");
-  uint32_t x = sn__onnx_positions(m, model, -1);
-  return sn__onnx_give_changed(m, model, axis, side, sn__onnx_add(m, "", SN_TOKEN, &(sn_attr){0}, &x, 1));
+  if (ahead && (n > 1 || model->rank != 3 || axis != 1 || side > model->dims[1] + MOST_TOKENS))
+    return sn__onnx_fail(m, "of constants only up to %d positions ahead of others are known", MOST_TOKENS);
+  if (ahead) return put_ahead(m, model, side - model->dims[1]);
+  for (uint32_t i = 0; i < n; i++)
+    inputs[i] = is_of_channels(m, values[i], axis) ? sn__onnx_image(m, values[i]) : sn__onnx_positions(m, values[i], axis);
+  return sn__onnx_give_changed(m, model, axis, side, sn__onnx_add(m, "", SN_CONCAT, &(sn_attr){0}, inputs, n));
 }
 
 static uint32_t cut_as(sn__importer *m, const char *what, const sn__onnx_value *v, int64_t axis, const sn_attr *a) {
@@ -159,6 +167,16 @@ static bool read_slice(int64_t start, int64_t end, int64_t step, int64_t side, s
   return count > 0;
 }
 
+/* What PyTorch slices may be nothing, which is put together with something. */
+static sn_status give_nothing(sn__importer *m, const sn__onnx_value *v, int64_t axis) {
+  sn__onnx_tensor *t = sn_arena_alloc(m->arena, 1, sizeof *t);
+  if (!t) return sn_fail_memory(m->err);
+  *t = (sn__onnx_tensor){.name = "", .rank = v->rank};
+  memcpy(t->dims, v->dims, sizeof t->dims);
+  t->dims[axis] = 0;
+  return sn__onnx_give_constant(m, t);
+}
+
 /* An axis after the other. */
 sn_status sn__onnx_slice(sn__importer *m) {
   const sn__onnx_value *given = sn__onnx_operand(m, 0);
@@ -175,7 +193,7 @@ sn_status sn__onnx_slice(sn__importer *m) {
     if (axis < 0 || axis >= v.rank) return sn__onnx_fail(m, "it has no such axis");
     sn_attr a;
     if (!read_slice(starts[i], ends[i], n_steps > 0 ? steps[i] : 1, v.dims[axis], &a))
-      return sn__onnx_fail(m, "it takes nothing");
+      return *m->node->call ? give_nothing(m, &v, axis) : sn__onnx_fail(m, "it takes nothing");
     if (a.count == v.dims[axis] && !a.turned) continue;
     v.layer = cut_as(m, v.layer == given->layer ? "" : "slice", &v, axis, &a);
     v.dims[axis] = a.count;
@@ -210,10 +228,19 @@ sn_status sn__onnx_split_later(sn__importer *m) {
   return status;
 }
 
+static sn_status give_constant_part(sn__importer *m, const sn__onnx_value *v, int64_t axis, int64_t count) {
+  sn__onnx_tensor *t = sn_arena_alloc(m->arena, 1, sizeof *t);
+  if (!t) return sn_fail_memory(m->err);
+  *t = *v->constant;
+  t->n_values = t->n_floats = 0;
+  t->dims[axis < 0 ? axis + v->rank : axis] = count; /* it has that axis, as it has a side there */
+  return sn__onnx_give_constant(m, t);
+}
+
 /* Parts of one length, which is given, or of those listed. */
 sn_status sn__onnx_part_of_split(sn__importer *m) {
   const sn__onnx_value *v = sn__onnx_input(m, 0), *at = sn__onnx_input(m, 1);
-  if (!v || !v->sequence || !at || at->kind != SN__ONNX_CONSTANT || at->constant->n_values != 1)
+  if (!v || !v->sequence || (v->kind == SN__ONNX_CONSTANT && v->constant->shapeless) || !at || at->kind != SN__ONNX_CONSTANT || at->constant->n_values != 1)
     return sn__onnx_fail(m, "only parts of a split are known");
   const sn__onnx_node *here = m->node;
   uint32_t n;
@@ -228,18 +255,28 @@ sn_status sn__onnx_part_of_split(sn__importer *m) {
   for (int64_t i = 0; known && listed && i < index; i++) first += sn__onnx_whole(m, parts[i]);
   if (count < 1 || count > side || first > side - count)
     return sn__onnx_fail(m, "it has no part %lld", (long long)index);
+  if (v->kind == SN__ONNX_CONSTANT) return give_constant_part(m, v, axis, count);
   return sn__onnx_give_changed(m, v, axis, count, cut(m, "", v, axis, first, count));
+}
+
+/* Tokens of the batch, or that come with it. */
+static sn_status look_up(sn__importer *m, const sn__onnx_value *table, const sn__onnx_value *at) {
+  const sn_attr a = {.rows = sn__onnx_whole(m, table->dims[0]), .channels = sn__onnx_whole(m, table->dims[1])};
+  int64_t dims[SN__ONNX_RANK] = {0};
+  uint32_t x = at->kind == SN__ONNX_LAYER ? at->layer : SN_NONE;
+  if (x == SN_NONE) x = sn__onnx_given(m, sn__onnx_named(m, m->node->inputs[1]), 1, sn__onnx_numbers(m, at), 1);
+  if (x == SN_NONE || at->rank + 1 > SN__ONNX_RANK) return sn__onnx_fail(m, "it looks up what no image has a number of");
+  memcpy(dims, at->dims, at->rank * sizeof *dims);
+  dims[at->rank] = table->dims[1];
+  return sn__onnx_give(m, 0, sn__onnx_add_weighted(m, SN_EMBEDDING, &a, x, table, NULL), at->rank + 1, dims);
 }
 
 /* Tokens in a table, or one of the numbers along an axis. */
 sn_status sn__onnx_gather(sn__importer *m) {
   const sn__onnx_value *v = sn__onnx_input(m, 0), *at = sn__onnx_input(m, 1);
   int64_t axis = sn__onnx_int(m, "axis", 0);
-  if (v && at && v->kind == SN__ONNX_CONSTANT && v->rank == 2 && at->kind == SN__ONNX_LAYER && at->rank == 2) {
-    const sn_attr a = {.rows = sn__onnx_whole(m, v->dims[0]), .channels = sn__onnx_whole(m, v->dims[1])};
-    const int64_t dims[] = {at->dims[0], at->dims[1], v->dims[1]};
-    return sn__onnx_give(m, 0, sn__onnx_add_weighted(m, SN_EMBEDDING, &a, at->layer, v, NULL), 3, dims);
-  }
+  if (v && at && v->kind == SN__ONNX_CONSTANT && v->rank == 2 && (at->kind == SN__ONNX_LAYER || at->constant->given))
+    return look_up(m, v, at);
   v = sn__onnx_operand(m, 0);
   if (!v) return m->err->code;
   if (at && v->rank == 1 && at->kind == SN__ONNX_CONSTANT && at->rank > 1)
@@ -253,6 +290,20 @@ sn_status sn__onnx_gather(sn__importer *m) {
   for (uint32_t i = 0; i < v->rank; i++)
     if (i != axis || at->rank == 1) dims[rank++] = i == axis ? 1 : v->dims[i];
   return sn__onnx_give(m, 0, cut(m, "", v, axis, index < 0 ? index + side : index, 1), rank, dims);
+}
+
+/* Squares of pixels that are channels, or the other way round: another order of the same numbers. */
+sn_status sn__onnx_move_depth(sn__importer *m) {
+  const sn__onnx_value *v = sn__onnx_operand(m, 0);
+  const int64_t s = sn__onnx_int(m, "blocksize", 1);
+  if (!v) return m->err->code;
+  const bool deeper = strcmp(m->node->op, "SpaceToDepth") == 0;
+  if (v->rank != 4 || s < 1 || s > 1024 || (deeper ? v->dims[2] % s || v->dims[3] % s : v->dims[1] % (s * s)))
+    return sn__onnx_fail(m, "blocks of %lld do not divide its input", (long long)s);
+  const int64_t c = deeper ? v->dims[1] * s * s : v->dims[1] / (s * s);
+  const int64_t dims[] = {v->dims[0], c, deeper ? v->dims[2] / s : v->dims[2] * s,
+                          deeper ? v->dims[3] / s : v->dims[3] * s};
+  return sn__onnx_give(m, 0, v->layer, 4, dims);
 }
 
 sn_status sn__onnx_pad(sn__importer *m) {

@@ -127,6 +127,8 @@ sn_status sn__onnx_attend(sn__importer *m, const sn__onnx_value *const in[3], co
   a.heads = sn__onnx_whole(m, heads);
   a.kv_heads = sn__onnx_whole(m, kv_heads);
   a.parts = in[0]->rank != 4; /* then PyTorch takes no kernel that does all of it */
+  const int64_t keys = sn__onnx_dim(in[1], -2);
+  if (keys != sn__onnx_dim(in[0], -2)) a.keys = sn__onnx_whole(m, keys);
   for (uint32_t i = 0; i < 3; i++) x[i] = all_heads(m, in[i], i == 0 ? heads : kv_heads);
   return sn__onnx_give_same(m, in[0], sn__onnx_add(m, "", SN_ATTENTION, &a, x, 3));
 }

@@ -99,23 +99,10 @@ static const sn__onnx_tensor *concat_floats(sn__importer *m) {
   return t;
 }
 
-/* Of several dimensions: as weights that are all one number. */
-static const sn__onnx_tensor *filled(sn__importer *m, const sn__onnx_tensor *shape) {
-  sn__onnx_tensor *t = sn_arena_alloc(m->arena, 1, sizeof *t);
-  if (!t) return NULL;
-  *t = (sn__onnx_tensor){.name = "", .rank = shape->n_values};
-  for (uint32_t i = 0; i < t->rank; i++) {
-    if (shape->values[i] < 0 || shape->values[i] > SN_MAX_DIM) return NULL;
-    t->dims[i] = shape->values[i];
-  }
-  return t;
-}
-
 static const sn__onnx_tensor *fold_filled(sn__importer *m) {
   const sn__onnx_tensor *shape = sn__onnx_input(m, 0)->constant;
   const sn__onnx_attribute *with = sn__onnx_find(m->node, "value");
   int64_t *values;
-  if (shape->n_values > 1 && shape->n_values <= SN__ONNX_RANK) return filled(m, shape);
   if (shape->n_values != 1 || shape->values[0] < 0 || shape->values[0] > SN__ONNX_VALUES) return NULL;
   sn__onnx_tensor *t = numbers(m, (uint32_t)shape->values[0], &values);
   for (uint32_t i = 0; t && i < t->n_values; i++)
@@ -257,10 +244,16 @@ static const struct {
     {"Tile", false},
     {"Flatten", false},
     {"Split", false},
+    {"BatchNormalization", false},
+    {"MatMul", false},
     {"ReduceSum", false},
+    {"ReduceMean", false},
     {"ReduceMax", false},
     {"ReduceMin", false},
+    {"ReduceL2", false},
+    {"ReduceProd", false},
     {"ArgMax", false},
+    {"ArgMin", false},
 };
 
 static size_t foldable_index(const sn__onnx_node *node) {
@@ -281,7 +274,7 @@ static bool has_numbers(const sn__onnx_tensor *t) {
 /* What is known of the inputs of a node that are constants. */
 typedef struct inputs {
   uint32_t constants, known; /* with numbers */
-  bool parameter, random;
+  bool parameter, random, given;
   double keep;
 } inputs;
 
@@ -297,8 +290,12 @@ static bool look(sn__importer *m, inputs *of) {
     of->known += has_numbers(t);
     of->parameter = of->parameter || (t->parameter && !sn__onnx_is_single(v));
     of->random = of->random || t->random;
+    of->given = of->given || t->given;
     if (t->keep > 0) of->keep = t->keep;
   }
+  bool chooses = of->given && !m->tokens; /* tokens beside images, which have a table of their own */
+  bool weighs = strcmp(m->node->op, "MatMul") == 0;
+  if (of->parameter && (chooses || weighs)) return false;
   return m->node->n_inputs > 0 && (!of->parameter || of->constants == m->node->n_inputs);
 }
 
@@ -358,17 +355,18 @@ static double share_of_ones(sn__importer *m, const inputs *of) {
   return of->keep;
 }
 
-static sn__onnx_tensor *fold_shape(sn__importer *m, const inputs *of) {
+static sn__onnx_tensor *fold_shape(sn__importer *m, const inputs *of, uint32_t n) {
   sn__onnx_tensor *t = sn_arena_alloc(m->arena, 1, sizeof *t);
   if (!t) return NULL;
-  *t = (sn__onnx_tensor){.name = "", .parameter = of->parameter};
+  *t = (sn__onnx_tensor){.name = "", .parameter = of->parameter, .given = of->given};
   t->keep = share_of_ones(m, of);
   t->random = of->random && t->keep == 0;
   if (of->random || t->keep > 0) t->parameter = false;
-  t->shapeless = !foldable[foldable_index(m->node)].by_element;
+  bool by_element = foldable[foldable_index(m->node)].by_element;
+  t->shapeless = !by_element && !sn__onnx_fold_dims(m, t, n);
   for (uint32_t i = 0; i < m->node->n_inputs; i++) {
     const sn__onnx_value *v = sn__onnx_input(m, i);
-    if (v && !t->shapeless) widen(t, v);
+    if (v && by_element) widen(t, v);
     if (!v || v->kind != SN__ONNX_CONSTANT || v->constant->rows == 0) continue;
     t->rows = v->constant->rows;
     t->columns = v->constant->columns;
@@ -388,14 +386,17 @@ bool sn__onnx_fold(sn__importer *m) {
   inputs of;
   if (!look(m, &of)) return false;
   const sn__onnx_tensor *t = fold_numbers(m, &of);
-  if (!t && m->err->code == SN_OK) t = fold_shape(m, &of);
-  if (!t) sn_fail_memory(m->err);
-  for (uint32_t i = 0; t && i < m->node->n_outputs; i++) sn__onnx_give_constant_as(m, i, t);
+  for (uint32_t i = 0; m->err->code == SN_OK && i < m->node->n_outputs; i++) {
+    const sn__onnx_tensor *part = t ? t : fold_shape(m, &of, i);
+    if (!part) sn_fail_memory(m->err);
+    if (part) sn__onnx_give_constant_as(m, i, part);
+  }
   return true;
 }
 
 /* A constant that is as large as need be stays one: of a learned position. A value of the network is put behind itself
- * as often as it is repeated along one axis: heads of keys that several heads of queries read. */
+ * as often as it is repeated along one axis: heads of keys that several heads of queries read. Of more it is looked at
+ * as if it were repeated. */
 sn_status sn__onnx_expand_rule(sn__importer *m) {
   enum { MOST = 64 };
   const sn__onnx_value *v = sn__onnx_input(m, 0);
@@ -404,14 +405,16 @@ sn_status sn__onnx_expand_rule(sn__importer *m) {
   uint32_t n, copies[MOST];
   const int64_t *shape = sn__onnx_ints(m, "shape", 1, &n);
   if (!v || m->err->code != SN_OK) return m->err->code;
-  int64_t dims[SN__ONNX_RANK], times = 1;
+  int64_t dims[SN__ONNX_RANK], times = 1, axes = 0;
+  uint64_t numbers = sn__onnx_numbers(m, v);
   if (n != v->rank) return sn__onnx_fail(m, "its shape has another number of dimensions than its input");
   for (uint32_t i = 0; i < n; i++) {
     bool wider = i > 0 && v->dims[i] == 1 && shape[i] > 1;
-    if (wider) times = times == 1 ? shape[i] : INT64_MAX;
+    if (wider && !sn_mul(numbers, (uint64_t)shape[i], &numbers)) return sn__onnx_fail(m, "its output is too large");
+    if (wider) times = shape[i], axes++;
     dims[i] = wider ? shape[i] : v->dims[i];
   }
-  if (times > MOST) return sn__onnx_fail(m, "only up to %d times along one axis is known", MOST);
+  if (times > MOST || axes > 1) return sn__onnx_give(m, 0, sn__onnx_spread(m, v, numbers), n, dims);
   if (times == 1) return sn__onnx_give_same(m, v, v->layer);
   for (int64_t i = 0; i < times; i++) copies[i] = v->layer;
   return sn__onnx_give(m, 0, sn__onnx_add(m, "", SN_CONCAT, &(sn_attr){0}, copies, (uint32_t)times), n, dims);

@@ -28,6 +28,7 @@ typedef struct sn__onnx_value {
   bool needed;                     /* for what is trained; before it is known what it is */
   const sn__onnx_node *sequence;   /* that cuts the layer into parts, of which this is the list; else NULL */
   bool half;                       /* part of an operator made of several nodes (models/onnx/onnx_compose.c) */
+  uint32_t given;                  /* of a constant: the GIVEN that an operator reads; 0: none has yet */
 } sn__onnx_value;
 
 /* Nodes of one operator that cannot be imported for one reason ("": the operator has no rule). */
@@ -42,6 +43,7 @@ typedef struct sn__onnx_made {
   sn_shape shape;
   uint32_t planes;
   sn__onnx_owner *weights; /* whose parameters it has; NULL: not known */
+  const char *call;        /* of its node */
   bool awaits;             /* it shares weights whose bias, which its owner has, the next node should add */
 } sn__onnx_made;
 
@@ -75,6 +77,9 @@ sn__onnx_value *sn__onnx_named(const sn__importer *m, const char *name);
 /* The node's n-th input; NULL where it is left out. Whether it is a layer's, or fails. */
 const sn__onnx_value *sn__onnx_input(sn__importer *m, uint32_t n);
 const sn__onnx_value *sn__onnx_operand(sn__importer *m, uint32_t n);
+/* The same of a constant that has numbers for each image: a GIVEN, as so many channels, rows and columns, makes it.
+ * SN_NONE where it has not, or failed. */
+uint32_t sn__onnx_given(sn__importer *m, sn__onnx_value *v, uint64_t c, uint64_t h, uint64_t w);
 /* Numbers of one image. */
 uint64_t sn__onnx_numbers(const sn__importer *m, const sn__onnx_value *v);
 int64_t sn__onnx_dim(const sn__onnx_value *v, int64_t axis); /* from the end where below 0; 1 where there is none */
@@ -93,6 +98,8 @@ uint32_t sn__onnx_as(sn__importer *m, const sn__onnx_value *v, uint64_t c, uint6
 /* The same with planes, h rows each, and as what another layer makes. */
 uint32_t sn__onnx_as_volume(sn__importer *m, const sn__onnx_value *v, uint64_t c, uint64_t planes, uint64_t h,
                             uint64_t w);
+/* The value as often as its numbers go into so many: in which order they stand makes no difference. */
+uint32_t sn__onnx_spread(sn__importer *m, const sn__onnx_value *v, uint64_t numbers);
 uint32_t sn__onnx_as_layer(sn__importer *m, const sn__onnx_value *v, uint32_t layer);
 sn_shape sn__onnx_shape(const sn__importer *m, uint32_t layer);
 uint32_t sn__onnx_planes(const sn__importer *m, uint32_t layer);         /* 1 of an image */
@@ -134,14 +141,20 @@ bool sn__onnx_is_single(const sn__onnx_value *v);
 /* Whether a value keeps its dimensions where a constant is added to it, or multiplied by it. */
 bool sn__onnx_takes(const sn__onnx_value *v, const sn__onnx_value *constant);
 
-/* Rules of models/onnx/onnx_window.c, models/onnx/onnx_arrange.c, models/onnx/onnx_fold.c and models/onnx/onnx_compose.c. */
+/* Rules of models/onnx/onnx_pairs.c, models/onnx/onnx_window.c, models/onnx/onnx_arrange.c, models/onnx/onnx_fold.c and models/onnx/onnx_compose.c. */
+sn_status sn__onnx_add_two(sn__importer *m);
+sn_status sn__onnx_add_all(sn__importer *m);
+sn_status sn__onnx_subtract(sn__importer *m);
+sn_status sn__onnx_multiply(sn__importer *m);
+sn_status sn__onnx_divide(sn__importer *m);
 sn_status sn__onnx_conv(sn__importer *m);
 sn_status sn__onnx_deconv(sn__importer *m);
 sn_status sn__onnx_max_pool(sn__importer *m);
 sn_status sn__onnx_average_pool(sn__importer *m);
 sn_status sn__onnx_global_max_pool(sn__importer *m);
 sn_status sn__onnx_global_average_pool(sn__importer *m);
-sn_status sn__onnx_reduce_mean(sn__importer *m);
+sn_status sn__onnx_reduce(sn__importer *m);
+sn_status sn__onnx_einsum(sn__importer *m);
 sn_status sn__onnx_transpose(sn__importer *m);
 sn_status sn__onnx_reshape(sn__importer *m);
 sn_status sn__onnx_flatten(sn__importer *m);
@@ -154,6 +167,7 @@ sn_status sn__onnx_split_later(sn__importer *m);
 sn_status sn__onnx_part_of_split(sn__importer *m);
 sn_status sn__onnx_gather(sn__importer *m);
 sn_status sn__onnx_pad(sn__importer *m);
+sn_status sn__onnx_move_depth(sn__importer *m);
 sn_status sn__onnx_resize(sn__importer *m);
 sn_status sn__onnx_shape_rule(sn__importer *m);
 sn_status sn__onnx_expand_rule(sn__importer *m);
@@ -164,6 +178,9 @@ sn_status sn__onnx_reshape_constant(sn__importer *m, const sn__onnx_tensor *from
 /* Whether the operator can be computed ahead, and is where all its inputs are fixed: the output is a constant, whose
  * numbers are known where they are few and whole. */
 bool sn__onnx_folds(const sn__onnx_node *node);
+/* Dimensions of the node's n-th output, a constant, where they are not simply its inputs'; false: not known
+ * (models/onnx/onnx_fold_dims.c). */
+bool sn__onnx_fold_dims(sn__importer *m, sn__onnx_tensor *t, uint32_t n);
 /* False: not all inputs are fixed. */
 bool sn__onnx_fold(sn__importer *m);
 /* A constant of which nothing else is known. */

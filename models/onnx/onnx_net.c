@@ -123,6 +123,25 @@ static sn_status mark_parameters(sn__importer *m) {
   return SN_OK;
 }
 
+/* "b_mean: BUFFER target='mean' persistent=True": what a module has beside its parameters is not trained. */
+static void unmark_buffers(sn__importer *m) {
+  static const char says[] = ": BUFFER target='";
+  const char *at = m->model.signature;
+  while ((at = strstr(at, says))) {
+    at += strlen(says);
+    const size_t length = strcspn(at, "'\n");
+    char name[300];
+    if (length >= sizeof name) continue;
+    memcpy(name, at, length);
+    name[length] = '\0';
+    const sn__onnx_value *v = sn__onnx_named(m, name);
+    if (!v || v->kind != SN__ONNX_CONSTANT) continue;
+    sn__onnx_tensor *t = &m->model.initializers[v - m->values];
+    t->parameter = false;
+    t->owner = NULL;
+  }
+}
+
 static sn_status name_values(sn__importer *m) {
   const sn__onnx_model *g = &m->model;
   uint64_t all = (uint64_t)g->n_inputs + g->n_initializers;
@@ -143,6 +162,7 @@ static sn_status name_values(sn__importer *m) {
   for (uint32_t i = 0; i < g->n_nodes; i++)
     for (uint32_t k = 0; k < g->nodes[i].n_outputs; k++) sn__names_add(&m->names, g->nodes[i].outputs[k], n++);
   sn__names_sort(&m->names);
+  unmark_buffers(m);
   return SN_OK;
 }
 
@@ -182,20 +202,18 @@ static bool is_whole(const sn__onnx_tensor *in) {
   return in->type == SN__ONNX_INT64 || in->type == SN__ONNX_INT32 || in->type == SN__ONNX_BOOL;
 }
 
-/* The batch: of the inputs that are no initializers the one of floats, else the first. */
+/* Floats, but no mask and no number of an image. */
+static bool can_be_images(const sn__onnx_tensor *in) {
+  return !is_whole(in) && in->rank > 1 && !strstr(in->name, "mask");
+}
+
+/* The batch: of the inputs that are no initializers the first one of floats, else the first. */
 static const sn__onnx_tensor *find_input(sn__importer *m) {
   const sn__onnx_tensor *found = NULL;
-  char first[SHOWN], second[SHOWN];
   for (uint32_t i = 0; i < m->model.n_inputs; i++) {
     const sn__onnx_tensor *in = &m->model.inputs[i];
     if (sn__onnx_named(m, in->name)->kind == SN__ONNX_CONSTANT) continue;
-    if (found && !is_whole(found) && !is_whole(in)) {
-      sn_fail(m->err, SN_BAD_INPUT,
-              "it has two inputs of floats, \"%s\" and \"%s\"; export the part behind one of them",
-              clean(found->name, first, sizeof first), clean(in->name, second, sizeof second));
-      return NULL;
-    }
-    if (!found || (is_whole(found) && !is_whole(in))) found = in;
+    if (!found || (!can_be_images(found) && can_be_images(in))) found = in;
   }
   if (!found) sn_fail(m->err, SN_BAD_INPUT, "it has no input");
   if (found) m->batch_name = found->name;
@@ -207,14 +225,16 @@ static bool is_tokens(const char *name) {
   return strstr(name, "input_ids") || (strstr(name, "decoder") && !strstr(name, "mask") && !strstr(name, "position"));
 }
 
-/* The other inputs: tokens of a second half are those of the batch; masks, kinds and positions of tokens are constants.
- */
+/* The other inputs: tokens of a second half are those of the batch; what else there is - masks, kinds and positions of
+ * tokens, numbers of steps, text beside images - are constants, of which an operator with weights makes a GIVEN. */
 static void give_others(sn__importer *m, const sn__onnx_tensor *batch) {
   const sn__onnx_value same = *sn__onnx_named(m, batch->name);
   for (uint32_t i = 0; i < m->model.n_inputs; i++) {
-    const sn__onnx_tensor *in = &m->model.inputs[i];
+    sn__onnx_tensor *in = &m->model.inputs[i];
     sn__onnx_value *v = sn__onnx_named(m, in->name);
     if (v->kind != SN__ONNX_UNKNOWN) continue;
+    if (m->named && in->rank > 0 && in->dims[0] == 0) in->dims[0] = m->batch;
+    in->given = true;
     *v = (sn__onnx_value){.kind = SN__ONNX_CONSTANT, .rank = in->rank, .constant = in};
     memcpy(v->dims, in->dims, sizeof v->dims);
     if (m->tokens && in->rank == 2 && is_tokens(in->name))

@@ -28,6 +28,42 @@ static sn_status fail_unequal(const char *what, const sn_attr *a, const sn_shape
 
 const sn_op_def sn__op_DATA = {.name = "DATA", .inner = true, .checkpoint = true, .volumes = true};
 
+/* ---- GIVEN: made of nothing but the batch's coming; it looks at no number of its input ---- */
+
+static sn_status given_shape(const sn_attr *a, const sn_shape *inputs, uint32_t count, sn_shape *out, sn_err *err) {
+  static const char *const sides[] = {"channels", "height", "width"};
+  (void)count;
+  for (int i = 0; i < SN_SIDES; i++)
+    if (sn__check_range(sides[i], a->shape[i], 1, err)) return err->code;
+  *out = (sn_shape){inputs[0].n, a->shape[0], a->shape[1], a->shape[2]};
+  return SN_OK;
+}
+
+static uint32_t given_planes(const sn_attr *a) {
+  (void)a;
+  return 0;
+}
+
+static sn_traffic given_traffic(const sn_layer *layer, double x, double y, double weight) {
+  (void)layer, (void)x, (void)weight;
+  return (sn_traffic){.bytes = {y, 0}, .launches = {1, 0}};
+}
+
+static const char *given_simulated_only(const sn_attr *a) {
+  (void)a;
+  return "whose numbers the network does not say";
+}
+
+const sn_op_def sn__op_GIVEN = {.name = "GIVEN",
+                                .called = (const char *const[]){"input", NULL},
+                                .checkpoint = true,
+                                .volumes = true,
+                                .simulated_only = given_simulated_only,
+                                .keys = {{"shape", SN_KEY_SIDES, SN_AT(shape), .required = true, .always = true}},
+                                .shape = given_shape,
+                                .planes = given_planes,
+                                .traffic = given_traffic};
+
 /* ---- FORK: a copy per branch; backward adds each branch but the first to the first ---- */
 
 static sn_traffic fork_traffic(const sn_layer *layer, double x, double y, double weight) {

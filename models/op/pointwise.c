@@ -16,7 +16,8 @@ const char *const *sn_act_names(void) {
       [SN_ACT_HARDSWISH] = "hardswish", [SN_ACT_HARDSIGMOID] = "hardsigmoid",
       [SN_ACT_SOFTPLUS] = "softplus",   [SN_ACT_MISH] = "mish",
       [SN_ACT_GELU_NEW] = "gelu_new",   [SN_ACT_TIMES] = "times",
-      [SN_ACT_PRELU] = "prelu"};
+      [SN_ACT_EXP] = "exp",             [SN_ACT_SIN] = "sin",
+      [SN_ACT_COS] = "cos",             [SN_ACT_PRELU] = "prelu"};
   return modes;
 }
 

@@ -50,6 +50,8 @@ static void rows_match_reference(void **state) {
       {SN_PAD, "PAD", 0},
       {SN_RESIZE, "RESIZE", 0},
       {SN_EXPERTS, "EXPERTS", 0},
+      {SN_GIVEN, "GIVEN", CHECKPOINT | VOLUMES},
+      {SN_EXPAND, "EXPAND", 0},
   };
   assert_int_equal(sizeof rows / sizeof rows[0], SN_OP_COUNT);
   for (size_t i = 0; i < SN_OP_COUNT; i++) {
