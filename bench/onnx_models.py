@@ -46,6 +46,11 @@ def attention(q, k, v, attn_mask=None, dropout_p=0.0, is_causal=False, scale=Non
     return aten._scaled_dot_product_efficient_attention(q, k, v, mask, needs, dropout_p, is_causal, scale=scale)[0]
 
 
+def group_norm(x, num_groups, weight=None, bias=None, eps=1e-5):
+    """A GPU's takes and makes plain images, whichever way its input lies."""
+    return torch.group_norm(x.contiguous(), num_groups, weight, bias, eps)
+
+
 def without_values():
     """Fresh weights are never looked at."""
     for name in ("normal_", "uniform_", "trunc_normal_", "kaiming_uniform_", "kaiming_normal_", "xavier_uniform_", "xavier_normal_", "orthogonal_"):
@@ -82,7 +87,7 @@ def unpacked():
 
 
 def measure(model, batch):
-    F.dropout, F.scaled_dot_product_attention = memory.dropout, attention
+    F.dropout, F.scaled_dot_product_attention, F.group_norm = memory.dropout, attention, group_norm
     net = model.make().train()
     net.measured = True
     unpacked()
@@ -138,11 +143,11 @@ def prepare(name, base, batch):
 
 def put_back(function, *arguments):
     """With PyTorch's own functions back afterwards."""
-    kept = F.dropout, F.scaled_dot_product_attention
+    kept = F.dropout, F.scaled_dot_product_attention, F.group_norm
     try:
         return function(*arguments)
     finally:
-        F.dropout, F.scaled_dot_product_attention = kept
+        F.dropout, F.scaled_dot_product_attention, F.group_norm = kept
 
 
 def prepared(name, options):

@@ -20,8 +20,25 @@ sn_status sn__onnx_transpose(sn__importer *m) {
     seen |= 1u << axis;
   }
   if (seen != (1u << v->rank) - 1) return sn__onnx_fail(m, "perm is no order of its axes");
-  return v->kind == SN__ONNX_CONSTANT ? sn__onnx_transpose_constant(m, v->constant, dims)
-                                      : sn__onnx_give(m, 0, v->layer, v->rank, dims);
+  if (v->kind == SN__ONNX_CONSTANT) return sn__onnx_transpose_constant(m, v->constant, dims);
+  int64_t strides[SN__ONNX_RANK];
+  for (uint32_t i = 0; i < v->rank; i++) strides[i] = v->strides[n == 0 ? v->rank - 1 - i : (uint32_t)order[i]];
+  sn__onnx_give(m, 0, v->layer, v->rank, dims);
+  sn__onnx_lay(m, 0, strides);
+  return m->err->code;
+}
+
+/* The same numbers in other dimensions, where they lie, or copied. */
+static sn_status give_seen_as(sn__importer *m, const sn__onnx_value *v, uint32_t rank, const int64_t *dims) {
+  int64_t strides[SN__ONNX_RANK];
+  bool whole = true;
+  for (uint32_t i = 0; i < rank; i++) whole = whole && dims[i] > 0;
+  if (!whole || sn__onnx_view(v, rank, dims, strides)) {
+    sn__onnx_give(m, 0, v->layer, rank, dims);
+    if (whole) sn__onnx_lay(m, 0, strides);
+    return m->err->code;
+  }
+  return sn__onnx_give(m, 0, sn__onnx_copy(m, v), rank, dims);
 }
 
 sn_status sn__onnx_reshape(sn__importer *m) {
@@ -40,7 +57,7 @@ sn_status sn__onnx_reshape(sn__importer *m) {
     if (dims[i] >= 0 && !sn_mul(given, (uint64_t)dims[i], &given)) given = 0;
   }
   if (rest >= 0 && given > 0 && all % given == 0) dims[rest] = (int64_t)(all / given);
-  return sn__onnx_give(m, 0, v->layer, n, dims);
+  return give_seen_as(m, v, n, dims);
 }
 
 sn_status sn__onnx_flatten(sn__importer *m) {
@@ -48,12 +65,12 @@ sn_status sn__onnx_flatten(sn__importer *m) {
   if (!v) return m->err->code;
   if (sn__onnx_int(m, "axis", 1) != 1) return sn__onnx_fail(m, "only axis 1 is known");
   const int64_t dims[] = {v->dims[0], (int64_t)(sn__onnx_numbers(m, v) * m->batch / (uint64_t)v->dims[0])};
-  return sn__onnx_give(m, 0, v->layer, 2, dims);
+  return give_seen_as(m, v, 2, dims);
 }
 
 /* The same numbers in other dimensions. */
 static sn_status give_seen(sn__importer *m, const sn__onnx_value *v, uint32_t rank, const int64_t *dims) {
-  if (v->kind == SN__ONNX_LAYER) return sn__onnx_give(m, 0, v->layer, rank, dims);
+  if (v->kind == SN__ONNX_LAYER) return give_seen_as(m, v, rank, dims);
   sn__onnx_tensor *t = sn_arena_alloc(m->arena, 1, sizeof *t);
   if (!t) return sn_fail_memory(m->err);
   *t = *v->constant;
@@ -197,8 +214,12 @@ sn_status sn__onnx_slice(sn__importer *m) {
     if (a.count == v.dims[axis] && !a.turned) continue;
     v.layer = cut_as(m, v.layer == given->layer ? "" : "slice", &v, axis, &a);
     v.dims[axis] = a.count;
+    if (a.step > 1) v.strides[axis] *= a.step;
+    if (a.turned) sn__onnx_lay_dense(&v);
   }
-  return sn__onnx_give(m, 0, v.layer, v.rank, v.dims);
+  sn__onnx_give(m, 0, v.layer, v.rank, v.dims);
+  sn__onnx_lay(m, 0, v.strides);
+  return m->err->code;
 }
 
 sn_status sn__onnx_split(sn__importer *m) {
@@ -216,6 +237,7 @@ sn_status sn__onnx_split(sn__importer *m) {
     dims[axis] = n > 0 ? parts[i] : (side + outputs - 1) / outputs;
     if (n == 0 && dims[axis] > side - first) dims[axis] = side - first;
     sn__onnx_give(m, i, cut(m, i ? "part" : "", v, axis, first, dims[axis]), v->rank, dims);
+    sn__onnx_lay(m, i, v->strides);
     first += dims[axis];
   }
   return m->err->code;
@@ -256,7 +278,9 @@ sn_status sn__onnx_part_of_split(sn__importer *m) {
   if (count < 1 || count > side || first > side - count)
     return sn__onnx_fail(m, "it has no part %lld", (long long)index);
   if (v->kind == SN__ONNX_CONSTANT) return give_constant_part(m, v, axis, count);
-  return sn__onnx_give_changed(m, v, axis, count, cut(m, "", v, axis, first, count));
+  sn__onnx_give_changed(m, v, axis, count, cut(m, "", v, axis, first, count));
+  sn__onnx_lay(m, 0, v->strides);
+  return m->err->code;
 }
 
 /* Tokens of the batch, or that come with it. */
@@ -285,14 +309,16 @@ sn_status sn__onnx_gather(sn__importer *m) {
     return sn__onnx_fail(m, "only tokens in a table and one of an axis are known");
   if (axis < 0) axis += v->rank;
   if (axis < 0 || axis >= v->rank) return sn__onnx_fail(m, "it has no axis %lld", (long long)axis);
-  int64_t index = at->constant->values[0], dims[SN__ONNX_RANK], side = v->dims[axis];
+  int64_t index = at->constant->values[0], dims[SN__ONNX_RANK], strides[SN__ONNX_RANK], side = v->dims[axis];
   uint32_t rank = 0;
   for (uint32_t i = 0; i < v->rank; i++)
-    if (i != axis || at->rank == 1) dims[rank++] = i == axis ? 1 : v->dims[i];
-  return sn__onnx_give(m, 0, cut(m, "", v, axis, index < 0 ? index + side : index, 1), rank, dims);
+    if (i != axis || at->rank == 1) strides[rank] = v->strides[i], dims[rank++] = i == axis ? 1 : v->dims[i];
+  sn__onnx_give(m, 0, cut(m, "", v, axis, index < 0 ? index + side : index, 1), rank, dims);
+  sn__onnx_lay(m, 0, strides);
+  return m->err->code;
 }
 
-/* Squares of pixels that are channels, or the other way round: another order of the same numbers. */
+/* Squares of pixels that are channels, or the other way round: a copy of the same numbers in another order. */
 sn_status sn__onnx_move_depth(sn__importer *m) {
   const sn__onnx_value *v = sn__onnx_operand(m, 0);
   const int64_t s = sn__onnx_int(m, "blocksize", 1);
@@ -303,7 +329,7 @@ sn_status sn__onnx_move_depth(sn__importer *m) {
   const int64_t c = deeper ? v->dims[1] * s * s : v->dims[1] / (s * s);
   const int64_t dims[] = {v->dims[0], c, deeper ? v->dims[2] / s : v->dims[2] * s,
                           deeper ? v->dims[3] / s : v->dims[3] * s};
-  return sn__onnx_give(m, 0, v->layer, 4, dims);
+  return sn__onnx_give(m, 0, sn__onnx_copy(m, v), 4, dims);
 }
 
 sn_status sn__onnx_pad(sn__importer *m) {

@@ -120,6 +120,12 @@ static uint32_t all_heads(sn__importer *m, const sn__onnx_value *v, int64_t head
   return sn__onnx_as(m, v, (uint64_t)heads * (uint64_t)sn__onnx_dim(v, -1), (uint64_t)sn__onnx_dim(v, -2), 1);
 }
 
+/* A fused kernel writes the heads of a position side by side. */
+static void lay_heads(sn__importer *m, const sn__onnx_value *q) {
+  const int64_t heads = q->dims[1], positions = q->dims[2], own = q->dims[3];
+  sn__onnx_lay(m, 0, (const int64_t[]){positions * heads * own, own, heads * own, 1});
+}
+
 sn_status sn__onnx_attend(sn__importer *m, const sn__onnx_value *const in[3], const sn_attr *attr) {
   sn_attr a = *attr;
   uint32_t x[3];
@@ -130,7 +136,10 @@ sn_status sn__onnx_attend(sn__importer *m, const sn__onnx_value *const in[3], co
   const int64_t keys = sn__onnx_dim(in[1], -2);
   if (keys != sn__onnx_dim(in[0], -2)) a.keys = sn__onnx_whole(m, keys);
   for (uint32_t i = 0; i < 3; i++) x[i] = all_heads(m, in[i], i == 0 ? heads : kv_heads);
-  return sn__onnx_give_same(m, in[0], sn__onnx_add(m, "", SN_ATTENTION, &a, x, 3));
+  const sn__onnx_value q = *in[0];
+  sn__onnx_give(m, 0, sn__onnx_add(m, "", SN_ATTENTION, &a, x, 3), q.rank, q.dims);
+  if (!a.parts) lay_heads(m, &q);
+  return m->err->code;
 }
 
 /* Heads apart from each other, or to be told apart by numbers of them. */

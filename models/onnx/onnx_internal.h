@@ -24,6 +24,7 @@ typedef struct sn__onnx_value {
   uint32_t layer; /* SN__ONNX_LAYER */
   uint32_t rank;
   int64_t dims[SN__ONNX_RANK];
+  int64_t strides[SN__ONNX_RANK];  /* SN__ONNX_LAYER: from one to the next along each axis, in PyTorch's memory */
   const sn__onnx_tensor *constant; /* SN__ONNX_CONSTANT */
   bool needed;                     /* for what is trained; before it is known what it is */
   const sn__onnx_node *sequence;   /* that cuts the layer into parts, of which this is the list; else NULL */
@@ -112,6 +113,18 @@ sn_status sn__onnx_give_constant_as(sn__importer *m, uint32_t n, const sn__onnx_
 /* Of the node's first output, which was given. */
 void sn__onnx_mark_half(sn__importer *m, bool half);
 void sn__onnx_mark_sequence(sn__importer *m);
+
+/* How values lie (models/onnx/onnx_strides.c): one behind the other; or, of what a layer made of another value, as it
+ * does there. A node's output is dense unless it is said how else it lies. */
+void sn__onnx_lay_dense(sn__onnx_value *v);
+bool sn__onnx_is_dense(const sn__onnx_value *v);
+void sn__onnx_lay_like(sn__importer *m, sn__onnx_value *made, const sn__onnx_value *v);
+void sn__onnx_lay(sn__importer *m, uint32_t n, const int64_t *strides); /* of the node's n-th output, which was given */
+/* Strides of the same numbers in other dimensions; false: they have to be copied. */
+bool sn__onnx_view(const sn__onnx_value *v, uint32_t rank, const int64_t *dims, int64_t *strides);
+uint32_t sn__onnx_copy(sn__importer *m, const sn__onnx_value *v);
+/* The value, or a copy of it, that can be seen with all axes but the last so many as one. */
+sn__onnx_value sn__onnx_flat(sn__importer *m, const sn__onnx_value *v, uint32_t kept);
 
 /* Whole numbers from an attribute or, where there is none, from the n-th input; NULL and 0 where neither is there. */
 const int64_t *sn__onnx_ints(sn__importer *m, const char *attribute, uint32_t n, uint32_t *count);

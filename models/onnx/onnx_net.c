@@ -289,6 +289,7 @@ static sn_status begin(sn__importer *m, const char *title, uint32_t image) {
   *v = (sn__onnx_value){.kind = SN__ONNX_LAYER, .layer = SN_DATA_LAYER, .rank = in->rank};
   v->dims[0] = m->batch;
   for (uint32_t i = 1; i < in->rank; i++) v->dims[i] = side[place_of(i, in->rank, tokens)];
+  sn__onnx_lay_dense(v);
   give_others(m, in);
   return sn__onnx_keep(m, SN_DATA_LAYER, (sn__onnx_made){.shape = m->b->data, .planes = m->b->planes}) ? SN_OK
                                                                                                        : m->err->code;

@@ -12,8 +12,15 @@
 
 /* ---- what rules share ---- */
 
+/* The first output, which was made of the operand, lies as that may say. */
+static sn_status lay(sn__importer *m, const sn__onnx_value *v) {
+  if (m->err->code == SN_OK) sn__onnx_lay_like(m, sn__onnx_named(m, m->node->outputs[0]), v);
+  return m->err->code;
+}
+
 sn_status sn__onnx_give_same(sn__importer *m, const sn__onnx_value *v, uint32_t layer) {
-  return sn__onnx_give(m, 0, layer, v->rank, v->dims);
+  const sn__onnx_value from = *v; /* the output may have its name */
+  return sn__onnx_give(m, 0, layer, v->rank, v->dims) ? m->err->code : lay(m, &from);
 }
 
 /* Of the same numbers, but not those of the same parameter: PyTorch's older exporter writes factors and biases that
@@ -31,7 +38,9 @@ sn_status sn__onnx_alias(sn__importer *m) {
   if (v && v->kind == SN__ONNX_CONSTANT)
     return sn__onnx_give_constant(m, v->rank < 2 ? of_nobody(m, v->constant) : v->constant);
   v = sn__onnx_operand(m, 0);
-  return v ? sn__onnx_give_same(m, v, v->layer) : m->err->code;
+  if (!v) return m->err->code;
+  bool copies = strstr(m->node->call, "contiguous_format") && !sn__onnx_is_dense(v);
+  return copies ? sn__onnx_give(m, 0, sn__onnx_copy(m, v), v->rank, v->dims) : sn__onnx_give_same(m, v, v->layer);
 }
 
 static sn_status add_same(sn__importer *m, sn_op op, const sn_attr *attr) {
@@ -57,7 +66,7 @@ sn_status sn__onnx_give_image(sn__importer *m, const sn__onnx_value *v, uint32_t
   sn_shape s = sn__onnx_shape(m, layer);
   const uint32_t planes = v->rank == 5 ? sn__onnx_planes(m, layer) : 1;
   const int64_t image[] = {m->batch, s.c, s.h, s.w}, volume[] = {m->batch, s.c, planes, s.h / planes, s.w};
-  return sn__onnx_give(m, 0, layer, v->rank, v->rank == 5 ? volume : image);
+  return sn__onnx_give(m, 0, layer, v->rank, v->rank == 5 ? volume : image) ? m->err->code : lay(m, v);
 }
 
 sn_status sn__onnx_give_changed(sn__importer *m, const sn__onnx_value *v, int64_t axis, int64_t side, uint32_t layer) {
@@ -87,7 +96,8 @@ static sn_status linear(sn__importer *m, const sn__onnx_value *v, const sn__onnx
   const sn__onnx_owner *o = weights->constant->owner;
   const bool awaits = !bias && o && o->layer != 0 && o->beside && m->b->layers[o->layer].op == SN_FC;
   sn_attr a = {.channels = sn__onnx_whole(m, channels), .bias = bias || awaits, .positions = true};
-  uint32_t x = sn__onnx_positions(m, v, -1);
+  const sn__onnx_value flat = sn__onnx_flat(m, v, 1);
+  uint32_t x = flat.layer == SN_NONE ? SN_NONE : sn__onnx_positions(m, &flat, -1);
   uint32_t layer = sn__onnx_add_weighted(m, SN_FC, &a, x, weights, awaits ? o->beside : sn__onnx_owner_of(bias));
   if (awaits && layer != SN_NONE) {
     m->made[layer].awaits = m->b->layers[layer].attr->weights_of != 0;
@@ -109,7 +119,9 @@ static sn_status gemm(sn__importer *m) {
 }
 
 /* As many matrices of the last two dimensions as the others make. */
-static uint32_t as_matrices(sn__importer *m, const sn__onnx_value *v) {
+static uint32_t as_matrices(sn__importer *m, const sn__onnx_value *given) {
+  const sn__onnx_value flat = sn__onnx_flat(m, given, 2), *v = &flat;
+  if (v->layer == SN_NONE) return SN_NONE;
   return sn__onnx_as(m, v, 0, (uint64_t)sn__onnx_dim(v, -2), (uint64_t)sn__onnx_dim(v, -1));
 }
 
@@ -145,9 +157,14 @@ static sn_status batch_norm(sn__importer *m) {
   return sn__onnx_give_same(m, v, add_norm(m, SN_BN, &(sn_attr){0}, sn__onnx_image(m, v)));
 }
 
+/* PyTorch's is of plain images alone. */
 static sn_status norm_groups(sn__importer *m, int64_t groups) {
   const sn__onnx_value *v = sn__onnx_operand(m, 0);
   if (!v) return m->err->code;
+  sn__onnx_value plain = *v;
+  if (!sn__onnx_is_dense(v)) plain.layer = sn__onnx_copy(m, v);
+  if (plain.layer == SN_NONE) return m->err->code;
+  v = &plain;
   const sn_attr a = {.groups = groups ? sn__onnx_whole(m, groups) : sn__onnx_whole(m, sn__onnx_dim(v, 1))};
   return sn__onnx_give_same(m, v, add_norm(m, SN_GROUP_NORM, &a, sn__onnx_image(m, v)));
 }

@@ -75,6 +75,7 @@ static const sn__onnx_value *as_value(sn__importer *m, const char *name) {
   }
   *seen = (sn__onnx_value){.kind = SN__ONNX_LAYER, .layer = layer, .rank = v->rank};
   memcpy(seen->dims, v->dims, sizeof seen->dims);
+  sn__onnx_lay_dense(seen);
   return seen;
 }
 
@@ -270,10 +271,17 @@ sn_status sn__onnx_give(sn__importer *m, uint32_t n, uint32_t layer, uint32_t ra
   *v = (sn__onnx_value){.kind = SN__ONNX_LAYER, .layer = layer, .rank = rank};
   memcpy(v->dims, dims, rank * sizeof *dims);
   uint64_t all = product(v->dims, v->rank);
+  if (all > 0) sn__onnx_lay_dense(v);
   if (all > 0 && all % m->batch == 0 && all / m->batch == (uint64_t)s.c * s.h * s.w) return SN_OK;
   return m->named ? sn__onnx_fail(m, "its output is not what --batch %" PRIu32 " makes it; export it with that batch",
                                   m->asked)
                   : sn__onnx_fail(m, "its output is not what the file's batch of %" PRIu32 " makes it", m->batch);
+}
+
+void sn__onnx_lay(sn__importer *m, uint32_t n, const int64_t *strides) {
+  if (m->err->code != SN_OK) return;
+  sn__onnx_value *v = sn__onnx_named(m, m->node->outputs[n]);
+  memcpy(v->strides, strides, v->rank * sizeof *strides);
 }
 
 sn_status sn__onnx_give_constant(sn__importer *m, const sn__onnx_tensor *constant) {
