@@ -22,6 +22,9 @@
 
 #define SN_NONE UINT32_MAX /* no layer, no value, no tensor */
 
+/* What is always left to who has a network that cannot be taken as it is: the end of such a message. */
+#define SN_RECORD_IT "record it: docs/record.md"
+
 /* Limits that keep every later sum below 2^64, and bytes exact in any reader of JSON (2^53). */
 #define SN_MAX_LAYERS    1250000u
 #define SN_MAX_INPUTS    4000000u            /* of all declared layers together */

@@ -80,14 +80,14 @@ static size_t print_refusal(const sn__onnx_refusal *r, char *text, size_t room) 
 
 /* All of them at once, as far as there is room. */
 static sn_status report_refused(sn__importer *m) {
-  char list[360] = "", op[SHOWN];
+  char list[330] = "", op[SHOWN];
   size_t used = 0;
   uint32_t listed = 0;
   const sn__onnx_refusal *first = m->refusals;
   if (m->refused == 0 || m->err->code != SN_OK) return m->err->code;
   if (m->refused == 1 && *first->reason)
-    return sn_fail(m->err, SN_BAD_INPUT, "node \"%.80s\" (%s): %s", first->name, clean(first->first->op, op, sizeof op),
-                   first->reason);
+    return sn_fail(m->err, SN_BAD_INPUT, "node \"%.80s\" (%s): %s; or " SN_RECORD_IT, first->name,
+                   clean(first->first->op, op, sizeof op), first->reason);
   for (uint32_t i = 0; i < m->n_refusals; i++) {
     char item[600];
     size_t length = print_refusal(&m->refusals[i], item, sizeof item);
@@ -101,8 +101,7 @@ static sn_status report_refused(sn__importer *m) {
              m->refused - listed == 1 ? "node" : "nodes");
   return sn_fail(
       m->err, SN_BAD_INPUT,
-      "operators that cannot be imported: %s%s; export a model without these parts, or with what docs/networks.md "
-      "lists in their place",
+      "operators that cannot be imported: %s%s; export a model without these parts (docs/networks.md), or " SN_RECORD_IT,
       list, rest);
 }
 
