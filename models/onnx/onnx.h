@@ -60,7 +60,16 @@ typedef struct sn__onnx_attribute {
   uint32_t n_ints;
   const int64_t *ints;
   const sn__onnx_tensor *tensor;
+  uint32_t n_outputs; /* of a branch of an If, whose nodes stand ahead of it among all others */
+  const char *const *outputs;
 } sn__onnx_attribute;
+
+/* Of nodes in a branch of an If: they are computed where the condition is so. */
+typedef struct sn__onnx_guard {
+  const char *condition;
+  bool wanted;
+  const struct sn__onnx_guard *outer; /* of the If itself; NULL: it is in none */
+} sn__onnx_guard;
 
 typedef struct sn__onnx_node {
   const char *name, *op, *domain;
@@ -70,7 +79,8 @@ typedef struct sn__onnx_node {
   uint32_t n_inputs, n_outputs, n_attributes;
   const char *const *inputs, *const *outputs; /* "": left out */
   const sn__onnx_attribute *attributes;
-  bool needed; /* for what is trained */
+  const sn__onnx_guard *guard; /* NULL: in no branch */
+  bool needed;                 /* for what is trained */
   bool folded; /* its exporter says that it folded a batch norm into it */
 } sn__onnx_node;
 

@@ -4,6 +4,7 @@
 
 #include "base/checked.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 static sn__onnx_tensor *numbers(sn__importer *m, uint32_t n, int64_t **values) {
@@ -36,6 +37,12 @@ static int64_t combine(const char *op, int64_t a, int64_t b) {
   if (strcmp(op, "Add") == 0) return (int64_t)(x + y);
   if (strcmp(op, "Sub") == 0) return (int64_t)(x - y);
   if (strcmp(op, "Equal") == 0) return a == b;
+  if (strcmp(op, "Less") == 0) return a < b;
+  if (strcmp(op, "Greater") == 0) return a > b;
+  if (strcmp(op, "LessOrEqual") == 0) return a <= b;
+  if (strcmp(op, "GreaterOrEqual") == 0) return a >= b;
+  if (strcmp(op, "And") == 0) return a && b;
+  if (strcmp(op, "Or") == 0) return a || b;
   if (b <= 0) return 0;
   return strcmp(op, "Mod") == 0 ? a % b : a / b;
 }
@@ -54,6 +61,14 @@ static uint32_t list_length(sn__importer *m) {
     if (t->n_values != 1) n = t->n_values;
   }
   return n;
+}
+
+static const sn__onnx_tensor *fold_not(sn__importer *m) {
+  int64_t *values;
+  const uint32_t n = list_length(m);
+  sn__onnx_tensor *t = n > 0 ? numbers(m, n, &values) : NULL;
+  for (uint32_t i = 0; t && i < n; i++) values[i] = !number_at(sn__onnx_input(m, 0)->constant, i);
+  return t;
 }
 
 /* Sums, products, comparisons and choices of two lists. */
@@ -309,7 +324,9 @@ static const sn__onnx_tensor *fold_numbers(sn__importer *m, const inputs *of) {
   if (all == 1 && strcmp(op, "ConstantOfShape") == 0) return fold_filled(m);
   if (all >= 3 && strcmp(op, "Slice") == 0) return fold_slice(m);
   if (all == 2 && strcmp(op, "Gather") == 0) return fold_gather(m);
-  static const char *const by_two[] = {"Add", "Sub", "Mul", "Div", "Mod", "Equal"};
+  static const char *const by_two[] = {"Add",     "Sub",         "Mul",            "Div", "Mod", "Equal", "Less",
+                                       "Greater", "LessOrEqual", "GreaterOrEqual", "And", "Or"};
+  if (all == 1 && strcmp(op, "Not") == 0) return fold_not(m);
   bool combines = all == 3 && strcmp(op, "Where") == 0;
   for (size_t i = 0; i < sizeof by_two / sizeof by_two[0]; i++)
     combines = combines || (all == 2 && strcmp(op, by_two[i]) == 0);
@@ -418,6 +435,22 @@ sn_status sn__onnx_expand_rule(sn__importer *m) {
   if (times == 1) return sn__onnx_give_same(m, v, v->layer);
   for (int64_t i = 0; i < times; i++) copies[i] = v->layer;
   return sn__onnx_give(m, 0, sn__onnx_add(m, "", SN_CONCAT, &(sn_attr){0}, copies, (uint32_t)times), n, dims);
+}
+
+/* What the branch that is taken makes; its nodes stood ahead. */
+sn_status sn__onnx_branch(sn__importer *m) {
+  const sn__onnx_value *condition = sn__onnx_input(m, 0);
+  const sn__onnx_tensor *t = condition && condition->kind == SN__ONNX_CONSTANT ? condition->constant : NULL;
+  if (!t || t->n_values != 1) return sn__onnx_fail(m, "its condition is computed by the network");
+  const sn__onnx_attribute *taken = sn__onnx_find(m->node, t->values[0] ? "then_branch" : "else_branch");
+  if (!taken || taken->n_outputs != m->node->n_outputs) return sn__onnx_fail(m, "its branch has other outputs");
+  for (uint32_t i = 0; i < taken->n_outputs; i++) {
+    const sn__onnx_value *made = sn__onnx_named(m, taken->outputs[i]);
+    if (!made || made->kind == SN__ONNX_UNKNOWN || made->kind == SN__ONNX_LOST)
+      return sn__onnx_fail(m, "its branch does not make output %" PRIu32, i + 1);
+    *sn__onnx_named(m, m->node->outputs[i]) = *made;
+  }
+  return SN_OK;
 }
 
 /* What a constant's value can be that is no number. */

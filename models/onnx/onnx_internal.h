@@ -185,6 +185,7 @@ sn_status sn__onnx_resize(sn__importer *m);
 sn_status sn__onnx_shape_rule(sn__importer *m);
 sn_status sn__onnx_expand_rule(sn__importer *m);
 sn_status sn__onnx_constant_rule(sn__importer *m);
+sn_status sn__onnx_branch(sn__importer *m);
 /* Of a constant, whose numbers stay known where they are few. */
 sn_status sn__onnx_transpose_constant(sn__importer *m, const sn__onnx_tensor *from, const int64_t *dims);
 sn_status sn__onnx_reshape_constant(sn__importer *m, const sn__onnx_tensor *from);

@@ -346,6 +346,8 @@ static void mark_needed(sn__importer *m) {
     for (uint32_t k = 0; k < node->n_outputs; k++) needed = needed || sn__onnx_named(m, node->outputs[k])->needed;
     g->nodes[i].needed = needed;
     for (uint32_t k = 0; needed && k < node->n_inputs; k++) need(m, node->inputs[k]);
+    for (uint32_t k = 0; needed && k < node->n_attributes; k++)
+      for (uint32_t o = 0; o < node->attributes[k].n_outputs; o++) need(m, node->attributes[k].outputs[o]);
   }
 }
 
@@ -354,10 +356,20 @@ typedef struct node_names {
   const char *const *names;
 } node_names;
 
+/* Whether the branches that a node is in are taken: what their conditions are is known ahead. */
+static bool is_taken(const sn__importer *m, const sn__onnx_guard *guard) {
+  for (; guard; guard = guard->outer) {
+    const sn__onnx_value *v = sn__onnx_named(m, guard->condition);
+    const sn__onnx_tensor *t = v && v->kind == SN__ONNX_CONSTANT ? v->constant : NULL;
+    if (!t || t->n_values != 1 || (t->values[0] != 0) != guard->wanted) return false;
+  }
+  return true;
+}
+
 static bool take_node(sn__importer *m, const node_names *n, uint32_t i) {
   m->node = &m->model.nodes[i];
   m->extra = 0;
-  if (!m->node->needed) return false;
+  if (!m->node->needed || !is_taken(m, m->node->guard)) return false;
   m->name = layer_name(m, n->taken, n->names, i);
   if (!m->name) sn_fail_memory(m->err);
   return m->name != NULL;

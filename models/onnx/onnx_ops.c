@@ -336,6 +336,7 @@ static const struct {
     {"Resize", sn__onnx_resize},
     {"Upsample", sn__onnx_resize},
     {"Constant", sn__onnx_constant_rule},
+    {"If", sn__onnx_branch},
     {"Erf", gelu_by_erf},
     {"Expand", sn__onnx_expand_rule},
     {"Shape", sn__onnx_shape_rule},

@@ -183,13 +183,13 @@ sn_status sn__onnx_reduce(sn__importer *m) {
   uint64_t left = 1;
   uint32_t rank = 0;
   if (m->err->code != SN_OK) return m->err->code;
-  if (gone & 1) return sn__onnx_fail(m, "it is over all images");
   for (uint32_t i = 0; i < v->rank; i++) {
     bool reduced = gone >> i & 1;
     if (!reduced && !sn_mul(left, (uint64_t)v->dims[i], &left)) left = 0;
     if (keeps || !reduced) dims[rank++] = reduced ? 1 : v->dims[i];
   }
   if (gone == 0) return sn__onnx_give_same(m, v, v->layer);
+  if (left % m->batch != 0 || (gone & 1 && v->dims[0] == m->batch)) return sn__onnx_fail(m, "it is over all images");
   uint32_t x = sn__onnx_as(m, v, left / m->batch, 0, 1);
   const sn_attr a = {.pool = sums ? SN_POOL_AVERAGE : SN_POOL_MAX, .global = true};
   return sn__onnx_give(m, 0, sn__onnx_add(m, "", SN_POOL, &a, &x, 1), rank, dims);
