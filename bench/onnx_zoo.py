@@ -130,7 +130,7 @@ TRANSFORMERS = {
     "hf/whisper": of_transformers("Whisper", "ForConditionalGeneration", lambda batch: (torch.randn(batch, 80, 400), torch.zeros(batch, 32, dtype=torch.int64)),
                                   "decoder_input_ids", encoder_layers=2, decoder_layers=2, max_source_positions=200, vocab_size=8000, d_model=256, encoder_attention_heads=4, decoder_attention_heads=4, pad_token_id=0, bos_token_id=0, eos_token_id=0),
     "hf/clip": of_transformers("CLIPVision", "ModelWithProjection", images(224), num_hidden_layers=2),
-    "hf/siglip": of_transformers("SiglipVision", "Model", images(224), num_hidden_layers=2)}
+    "hf/siglip": of_transformers("Siglip", "ForImageClassification", images(224), vision_config={"num_hidden_layers": 2, "vision_use_head": False}, text_config={"num_hidden_layers": 1})}
 
 DIFFUSERS = {
     "diffusers/unet2d": of_diffusers("UNet2DModel", lambda batch: (torch.randn(batch, 3, 32, 32), STEP(batch)), sample_size=32, layers_per_block=1,

@@ -65,9 +65,9 @@
   OP(SLICE)         /* some channels, rows or columns, one behind the other */                                         \
   OP(PAD)           /* rows and columns of zeros around */                                                             \
   OP(RESIZE)        /* to another number of rows and columns */                                                        \
-  OP(EXPERTS)       /* an FC of each position by weights that the data choose: `chosen` of `experts` sets of them */    \
-  OP(GIVEN)         /* what comes with the batch beside it, or is computed of that: text beside images, a step's sines */ \
-  OP(EXPAND)        /* the same numbers along sides of 1, as often as need be */
+  OP(EXPERTS)       /* an FC of each position by weights that the data choose: `chosen` of `experts` sets of them */   \
+  OP(GIVEN)  /* what comes with the batch beside it, or is computed of that: text beside images, a step's sines */     \
+  OP(EXPAND) /* the same numbers along sides of 1, as often as need be */
 
 typedef enum sn_op {
 #define SN_OP_NAME(name) SN_##name,
@@ -142,6 +142,7 @@ typedef struct sn_attr {
                                  * is beyond the image is its first rows and columns, seen from there alone */
   uint32_t shape[SN_SIDES];     /* [RESHAPE] of the output, one of them 0: what is left; [GIVEN, EXPAND] of it;
                                  * [RESIZE] rows and columns, both 0: `scale` times as many */
+  bool once;                    /* [GIVEN] the same for all images: what is made of it alone is of one image */
   uint32_t scale;               /* [RESIZE] */
   bool bilinear;                /* [RESIZE] not the nearest pixel's value but a mean of four */
   sn_side axes[SN_SIDES];       /* [TRANSPOSE] of the input, in the order of the output's */

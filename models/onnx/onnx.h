@@ -74,14 +74,15 @@ typedef struct sn__onnx_guard {
 typedef struct sn__onnx_node {
   const char *name, *op, *domain;
   const char *module; /* of PyTorch, "features.1.0", that the node was exported from; "" where that is not known */
-  const char *call;   /* of PyTorch that it is of, "%linear : .. = call_function[target=torch.ops.aten.linear.default](args
+  const char
+      *call; /* of PyTorch that it is of, "%linear : .. = call_function[target=torch.ops.aten.linear.default](args
                        * = (..), kwargs = {})", the same pointer in nodes that stand one behind the other; "": not known */
   uint32_t n_inputs, n_outputs, n_attributes;
   const char *const *inputs, *const *outputs; /* "": left out */
   const sn__onnx_attribute *attributes;
   const sn__onnx_guard *guard; /* NULL: in no branch */
   bool needed;                 /* for what is trained */
-  bool folded; /* its exporter says that it folded a batch norm into it */
+  bool folded;                 /* its exporter says that it folded a batch norm into it */
 } sn__onnx_node;
 
 typedef struct sn__onnx_model {

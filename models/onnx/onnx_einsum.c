@@ -96,7 +96,7 @@ sn_status sn__onnx_einsum(sn__importer *m) {
   if (!v[SECOND]) return m->err->code;
   if (e.rank[SECOND] != v[SECOND]->rank) return sn__onnx_fail(m, "its equation has another number of axes");
   if (constant) return by_weights(m, &e, v);
-  const uint64_t beside = numbers_of(&e, v[FIRST], FIRST, true, true) / m->batch;
+  const uint64_t beside = numbers_of(&e, v[FIRST], FIRST, true, true) / sn__onnx_images(m, v[FIRST]);
   const uint64_t summed = numbers_of(&e, v[FIRST], FIRST, true, false);
   const uint32_t both[] = {sn__onnx_as(m, v[FIRST], beside, 0, summed), sn__onnx_as(m, v[SECOND], beside, summed, 0)};
   return give(m, &e, v, sn__onnx_add(m, "", SN_MATMUL, &(sn_attr){0}, both, 2));

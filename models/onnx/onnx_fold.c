@@ -295,9 +295,11 @@ typedef struct inputs {
 
 /* False: one of them is a value of the network, or tokens choose of parameters. */
 static bool look(sn__importer *m, inputs *of) {
+  uint32_t there = 0;
   *of = (inputs){0};
   for (uint32_t i = 0; i < m->node->n_inputs; i++) {
     const sn__onnx_value *v = sn__onnx_input(m, i);
+    there += v != NULL;
     if (v && !sn__onnx_is_fixed(m, v)) return false;
     if (!v || v->kind != SN__ONNX_CONSTANT) continue;
     const sn__onnx_tensor *t = v->constant;
@@ -311,7 +313,7 @@ static bool look(sn__importer *m, inputs *of) {
   bool chooses = of->given && !m->tokens; /* tokens beside images, which have a table of their own */
   bool weighs = strcmp(m->node->op, "MatMul") == 0;
   if (of->parameter && (chooses || weighs)) return false;
-  return m->node->n_inputs > 0 && (!of->parameter || of->constants == m->node->n_inputs);
+  return m->node->n_inputs > 0 && (!of->parameter || of->constants == there);
 }
 
 /* Its numbers, where all of them are known. */
@@ -324,8 +326,8 @@ static const sn__onnx_tensor *fold_numbers(sn__importer *m, const inputs *of) {
   if (all == 1 && strcmp(op, "ConstantOfShape") == 0) return fold_filled(m);
   if (all >= 3 && strcmp(op, "Slice") == 0) return fold_slice(m);
   if (all == 2 && strcmp(op, "Gather") == 0) return fold_gather(m);
-  static const char *const by_two[] = {"Add",     "Sub",         "Mul",            "Div", "Mod", "Equal", "Less",
-                                       "Greater", "LessOrEqual", "GreaterOrEqual", "And", "Or"};
+  static const char *const by_two[] = {
+      "Add", "Sub", "Mul", "Div", "Mod", "Equal", "Less", "Greater", "LessOrEqual", "GreaterOrEqual", "And", "Or"};
   if (all == 1 && strcmp(op, "Not") == 0) return fold_not(m);
   bool combines = all == 3 && strcmp(op, "Where") == 0;
   for (size_t i = 0; i < sizeof by_two / sizeof by_two[0]; i++)
@@ -411,13 +413,28 @@ bool sn__onnx_fold(sn__importer *m) {
   return true;
 }
 
-/* A constant that is as large as need be stays one: of a learned position. A value of the network is put behind itself
+/* As large as it is said to become, where that is known; parameters stay as they are: of a learned position. */
+static sn_status expand_constant(sn__importer *m, const sn__onnx_tensor *from) {
+  const sn__onnx_value *list = sn__onnx_input(m, 1);
+  const sn__onnx_tensor *shape = list && list->kind == SN__ONNX_CONSTANT ? list->constant : NULL;
+  if (from->parameter || from->shapeless || !shape || shape->n_values == 0 || shape->n_values > SN__ONNX_RANK)
+    return sn__onnx_give_constant(m, from);
+  sn__onnx_value wide = {.kind = SN__ONNX_LAYER, .rank = shape->n_values};
+  for (uint32_t i = 0; i < wide.rank; i++) wide.dims[i] = shape->values[i];
+  sn__onnx_tensor *t = copy_of(m, from);
+  if (!t) return m->err->code;
+  widen(t, &wide);
+  if (t->n_values > 1) t->n_values = 0;
+  return sn__onnx_give_constant(m, t);
+}
+
+/* A constant is as large as need be. A value of the network is put behind itself
  * as often as it is repeated along one axis: heads of keys that several heads of queries read. Of more it is looked at
  * as if it were repeated. */
 sn_status sn__onnx_expand_rule(sn__importer *m) {
   enum { MOST = 64 };
   const sn__onnx_value *v = sn__onnx_input(m, 0);
-  if (v && v->kind == SN__ONNX_CONSTANT) return sn__onnx_give_constant(m, v->constant);
+  if (v && v->kind == SN__ONNX_CONSTANT) return expand_constant(m, v->constant);
   v = sn__onnx_operand(m, 0);
   uint32_t n, copies[MOST];
   const int64_t *shape = sn__onnx_ints(m, "shape", 1, &n);

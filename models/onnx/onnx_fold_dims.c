@@ -120,9 +120,12 @@ static bool range_dims(sn__importer *m, sn__onnx_tensor *t) {
     const sn__onnx_value *v = sn__onnx_input(m, i);
     const sn__onnx_tensor *c = v && v->kind == SN__ONNX_CONSTANT ? v->constant : NULL;
     if (!c || (c->n_values != 1 && c->n_floats != 1)) return false;
-    if (c->n_values == 1) ends[i] = c->values[0];
-    else if (c->floats[0] >= -(double)SN_MAX_DIM && c->floats[0] <= SN_MAX_DIM) ends[i] = (int64_t)c->floats[0];
-    else return false;
+    if (c->n_values == 1)
+      ends[i] = c->values[0];
+    else if (c->floats[0] >= -(double)SN_MAX_DIM && c->floats[0] <= SN_MAX_DIM)
+      ends[i] = (int64_t)c->floats[0];
+    else
+      return false;
   }
   bool up = ends[2] > 0, small = ends[0] >= -(int64_t)SN_MAX_DIM && ends[1] <= SN_MAX_DIM && ends[1] > ends[0];
   t->rank = 1;

@@ -45,6 +45,7 @@ typedef struct sn__onnx_made {
   uint32_t planes;
   sn__onnx_owner *weights; /* whose parameters it has; NULL: not known */
   const char *call;        /* of its node */
+  bool once;               /* the same for all images */
   bool awaits;             /* it shares weights whose bias, which its owner has, the next node should add */
 } sn__onnx_made;
 
@@ -78,10 +79,11 @@ sn__onnx_value *sn__onnx_named(const sn__importer *m, const char *name);
 /* The node's n-th input; NULL where it is left out. Whether it is a layer's, or fails. */
 const sn__onnx_value *sn__onnx_input(sn__importer *m, uint32_t n);
 const sn__onnx_value *sn__onnx_operand(sn__importer *m, uint32_t n);
-/* The same of a constant that has numbers for each image: a GIVEN, as so many channels, rows and columns, makes it.
- * SN_NONE where it has not, or failed. */
-uint32_t sn__onnx_given(sn__importer *m, sn__onnx_value *v, uint64_t c, uint64_t h, uint64_t w);
-/* Numbers of one image. */
+/* The same of a constant: a GIVEN, as so many channels, rows and columns, makes it, whose numbers are each image's, or
+ * `once` those of all. SN_NONE where its dimensions are not known, or it failed. */
+uint32_t sn__onnx_given(sn__importer *m, sn__onnx_value *v, uint64_t c, uint64_t h, uint64_t w, bool once);
+/* How many images it has: one where it is the same for all. Numbers of one. */
+uint64_t sn__onnx_images(const sn__importer *m, const sn__onnx_value *v);
 uint64_t sn__onnx_numbers(const sn__importer *m, const sn__onnx_value *v);
 int64_t sn__onnx_dim(const sn__onnx_value *v, int64_t axis); /* from the end where below 0; 1 where there is none */
 
@@ -179,6 +181,7 @@ sn_status sn__onnx_split(sn__importer *m);
 sn_status sn__onnx_split_later(sn__importer *m);
 sn_status sn__onnx_part_of_split(sn__importer *m);
 sn_status sn__onnx_gather(sn__importer *m);
+sn_status sn__onnx_gather_nd(sn__importer *m);
 sn_status sn__onnx_pad(sn__importer *m);
 sn_status sn__onnx_move_depth(sn__importer *m);
 sn_status sn__onnx_resize(sn__importer *m);

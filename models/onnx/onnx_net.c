@@ -99,10 +99,10 @@ static sn_status report_refused(sn__importer *m) {
   if (listed < m->refused)
     snprintf(rest, sizeof rest, ", and %" PRIu32 " more %s", m->refused - listed,
              m->refused - listed == 1 ? "node" : "nodes");
-  return sn_fail(
-      m->err, SN_BAD_INPUT,
-      "operators that cannot be imported: %s%s; export a model without these parts (docs/networks.md), or " SN_RECORD_IT,
-      list, rest);
+  return sn_fail(m->err, SN_BAD_INPUT,
+                 "operators that cannot be imported: %s%s; export a model without these parts (docs/networks.md), "
+                 "or " SN_RECORD_IT,
+                 list, rest);
 }
 
 /* ---- the graph ---- */

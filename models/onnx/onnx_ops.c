@@ -65,7 +65,9 @@ sn_status sn__onnx_give_image(sn__importer *m, const sn__onnx_value *v, uint32_t
   if (layer == SN_NONE) return m->err->code;
   sn_shape s = sn__onnx_shape(m, layer);
   const uint32_t planes = v->rank == 5 ? sn__onnx_planes(m, layer) : 1;
-  const int64_t image[] = {m->batch, s.c, s.h, s.w}, volume[] = {m->batch, s.c, planes, s.h / planes, s.w};
+  const sn__onnx_value made = {.kind = SN__ONNX_LAYER, .layer = layer};
+  const int64_t images = (int64_t)sn__onnx_images(m, &made);
+  const int64_t image[] = {images, s.c, s.h, s.w}, volume[] = {images, s.c, planes, s.h / planes, s.w};
   return sn__onnx_give(m, 0, layer, v->rank, v->rank == 5 ? volume : image) ? m->err->code : lay(m, v);
 }
 
@@ -330,6 +332,7 @@ static const struct {
     {"SplitToSequence", sn__onnx_split_later},
     {"SequenceAt", sn__onnx_part_of_split},
     {"Gather", sn__onnx_gather},
+    {"GatherND", sn__onnx_gather_nd},
     {"Pad", sn__onnx_pad},
     {"DepthToSpace", sn__onnx_move_depth},
     {"SpaceToDepth", sn__onnx_move_depth},

@@ -121,24 +121,35 @@ uint32_t sn__onnx_spread(sn__importer *m, const sn__onnx_value *v, uint64_t numb
   return sn__onnx_add(m, "wide", SN_EXPAND, &a, &x, 1);
 }
 
-/* A layer of values that are all seen as the first that is as large as the output. */
+/* Whether it is the same for all images. */
+static bool is_once(const sn__importer *m, const sn__onnx_value *v) {
+  return m->made[v->layer].once;
+}
+
+/* A layer of values that are all seen as the first that is as large as the output; what is the same for all images
+ * stands behind it. */
 static sn_status combine(sn__importer *m, sn_op op, const sn__onnx_value *const *values, uint32_t n) {
   enum { MOST = 64 };
-  uint32_t all[MOST], largest = 0;
+  uint32_t all[MOST], first = 0, count = 1;
   sn__onnx_value met = *values[0];
   if (n > MOST) return sn__onnx_fail(m, "it has more than %d inputs", MOST);
   for (uint32_t i = 1; i < n; i++)
     if (!meet(&met, values[i])) return sn__onnx_fail(m, "its inputs have dimensions that do not go together");
+  while (first + 1 < n && is_once(m, values[first])) first++;
+  if (is_once(m, values[first])) first = 0;
+  met.layer = values[first]->layer;
   const uint64_t numbers = sn__onnx_numbers(m, &met);
-  while (largest + 1 < n && sn__onnx_numbers(m, values[largest]) != numbers) largest++;
-  met.layer = sn__onnx_spread(m, values[largest], numbers);
-  if (met.layer == SN_NONE) return m->err->code;
-  for (uint32_t i = 0; i < n; i++) {
+  for (uint32_t i = first; i < n; i++)
+    if (sn__onnx_numbers(m, values[first]) != numbers && !is_once(m, values[i])) first = i;
+  met.layer = all[0] = sn__onnx_spread(m, values[first], numbers);
+  for (uint32_t i = 0; i < n && met.layer != SN_NONE; i++) {
     sn__onnx_value seen = met;
-    seen.layer = i == largest ? met.layer : sn__onnx_spread(m, values[i], numbers);
-    all[i] = sn__onnx_as_layer(m, &seen, met.layer);
+    if (i == first) continue;
+    seen.layer = sn__onnx_spread(m, values[i], numbers);
+    if (seen.layer != SN_NONE && is_once(m, &seen) && !is_once(m, &met)) seen.rank = 1, seen.dims[0] = (int64_t)numbers;
+    all[count++] = seen.layer == SN_NONE ? SN_NONE : sn__onnx_as_layer(m, &seen, met.layer);
   }
-  return sn__onnx_give_same(m, &met, sn__onnx_add(m, "", op, &(sn_attr){0}, all, n));
+  return sn__onnx_give_same(m, &met, sn__onnx_add(m, "", op, &(sn_attr){0}, all, count));
 }
 
 sn_status sn__onnx_add_two(sn__importer *m) {
@@ -181,8 +192,9 @@ static sn_status multiply_by_constant(sn__importer *m, const sn__onnx_value *v, 
   for (uint32_t i = 0; i < constant->rank; i++)
     if (constant->dims[i] < 1 || !sn_mul(all, (uint64_t)constant->dims[i], &all)) all = 0;
   bool last = all == (uint64_t)sn__onnx_dim(v, -1), each = v->rank > 1 && v->rank <= 5 && all == (uint64_t)v->dims[1];
-  if (!last && !each) return take_mask(m, v, constant); /* such as angles of a rotary embedding */
-  uint32_t x = last ? sn__onnx_positions(m, v, -1) : sn__onnx_image(m, v);
+  if (!last && !each) return take_mask(m, v, constant);        /* such as angles of a rotary embedding */
+  bool images = (uint64_t)v->dims[0] == sn__onnx_images(m, v); /* not windows of them */
+  uint32_t x = last ? sn__onnx_positions(m, v, -1) : images ? sn__onnx_image(m, v) : sn__onnx_positions(m, v, 1);
   if (x == v->layer && m->b->layers[x].op == SN_RMS_NORM) return sn__onnx_give_same(m, v, x); /* its factors */
   return sn__onnx_give_same(m, v, sn__onnx_add_weighted(m, SN_SCALE, &(sn_attr){0}, x, constant, NULL));
 }
@@ -203,7 +215,8 @@ static bool is_gate(sn__importer *m, const sn__onnx_value *x, const sn__onnx_val
 static bool fits_image(const sn__importer *m, const sn__onnx_value *v, const sn__onnx_value *factor) {
   bool volumes = v->rank == 5 && sn__onnx_planes(m, v->layer) > 1;
   bool fits = v->rank == factor->rank && (v->rank <= 4 || volumes);
-  for (uint32_t i = 0; fits && i < v->rank; i++) fits = factor->dims[i] == v->dims[i] || (i > 0 && factor->dims[i] == 1);
+  for (uint32_t i = 0; fits && i < v->rank; i++)
+    fits = factor->dims[i] == v->dims[i] || (i > 0 && factor->dims[i] == 1);
   return fits;
 }
 

@@ -48,7 +48,7 @@ static void lay_as(sn__onnx_value *v, const sn__onnx_value *like) {
   sn__onnx_lay_dense(v);
   if (like->rank != v->rank) return;
   order_of(like, axes);
-  for (uint32_t i = 0; i < v->rank; step *= v->dims[axes[i]] > 1 ? v->dims[axes[i]] : 1, i++) v->strides[axes[i]] = step;
+  for (uint32_t i = 0; i<v->rank; step *= v->dims[axes[i]]> 1 ? v->dims[axes[i]] : 1, i++) v->strides[axes[i]] = step;
 }
 
 /* What is made an element at a time, and of windows over pixels whose channels lie side by side, lies as its operand. */

@@ -189,8 +189,9 @@ sn_status sn__onnx_reduce(sn__importer *m) {
     if (keeps || !reduced) dims[rank++] = reduced ? 1 : v->dims[i];
   }
   if (gone == 0) return sn__onnx_give_same(m, v, v->layer);
-  if (left % m->batch != 0 || (gone & 1 && v->dims[0] == m->batch)) return sn__onnx_fail(m, "it is over all images");
-  uint32_t x = sn__onnx_as(m, v, left / m->batch, 0, 1);
+  const uint64_t images = sn__onnx_images(m, v);
+  if (left % images != 0 || (gone & 1 && v->dims[0] == m->batch)) return sn__onnx_fail(m, "it is over all images");
+  uint32_t x = sn__onnx_as(m, v, left / images, 0, 1);
   const sn_attr a = {.pool = sums ? SN_POOL_AVERAGE : SN_POOL_MAX, .global = true};
   return sn__onnx_give(m, 0, sn__onnx_add(m, "", SN_POOL, &a, &x, 1), rank, dims);
 }

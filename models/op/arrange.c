@@ -111,7 +111,7 @@ static sn_status expand_shape(const sn_attr *a, const sn_shape *inputs, uint32_t
   const sn_shape in = inputs[0];
   *out = shape_of(in.n, a->shape);
   bool fits = true;
-  for (int axis = 0; axis < SN_SIDES; axis++)
+  for (sn_side axis = 0; axis < SN_SIDES; axis++)
     fits = fits && a->shape[axis] >= 1 && (side(in, axis) == a->shape[axis] || side(in, axis) == 1);
   if (fits) return SN_OK;
   return sn_fail(err, SN_BAD_INPUT,

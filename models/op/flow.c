@@ -35,7 +35,7 @@ static sn_status given_shape(const sn_attr *a, const sn_shape *inputs, uint32_t 
   (void)count;
   for (int i = 0; i < SN_SIDES; i++)
     if (sn__check_range(sides[i], a->shape[i], 1, err)) return err->code;
-  *out = (sn_shape){inputs[0].n, a->shape[0], a->shape[1], a->shape[2]};
+  *out = (sn_shape){a->once ? 1 : inputs[0].n, a->shape[0], a->shape[1], a->shape[2]};
   return SN_OK;
 }
 
@@ -59,7 +59,8 @@ const sn_op_def sn__op_GIVEN = {.name = "GIVEN",
                                 .checkpoint = true,
                                 .volumes = true,
                                 .simulated_only = given_simulated_only,
-                                .keys = {{"shape", SN_KEY_SIDES, SN_AT(shape), .required = true, .always = true}},
+                                .keys = {{"shape", SN_KEY_SIDES, SN_AT(shape), .required = true, .always = true},
+                                         {"once", SN_KEY_FLAG, SN_AT(once)}},
                                 .shape = given_shape,
                                 .planes = given_planes,
                                 .traffic = given_traffic};
@@ -81,11 +82,12 @@ const sn_op_def sn__op_FORK = {.name = "FORK",
 
 /* ---- JOIN ---- */
 
-/* The first input that differs from input 0 in height, width or, with `channels`, in channels; count where none does */
-static uint32_t odd_one(const sn_shape *inputs, uint32_t count, bool channels) {
+/* The first input that differs from input 0 in height, width or, where they are added, in channels; count where none
+ * does. What is added may be the same for all images. */
+static uint32_t odd_one(const sn_shape *inputs, uint32_t count, bool added) {
   uint32_t i = 1;
-  while (i < count && inputs[i].n == inputs[0].n && inputs[i].h == inputs[0].h && inputs[i].w == inputs[0].w &&
-         (!channels || inputs[i].c == inputs[0].c))
+  while (i < count && (inputs[i].n == inputs[0].n || (added && inputs[i].n == 1)) && inputs[i].h == inputs[0].h &&
+         inputs[i].w == inputs[0].w && (!added || inputs[i].c == inputs[0].c))
     i++;
   return i;
 }

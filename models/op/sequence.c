@@ -92,7 +92,8 @@ static sn_status check_table(const sn_attr *a, sn_shape in, sn_err *err) {
 /* Keys that are not as many as queries have no order among these. */
 static sn_status check_keys(const sn_attr *a, uint32_t count, sn_err *err) {
   if (a->keys == 0 || (count == 3 && !a->causal && a->window == 0 && a->rows == 0)) return SN_OK;
-  return sn_fail(err, SN_BAD_INPUT, "an ATTENTION with \"keys\" has three inputs, is not causal, and has no windows or table");
+  return sn_fail(err, SN_BAD_INPUT,
+                 "an ATTENTION with \"keys\" has three inputs, is not causal, and has no windows or table");
 }
 
 static sn_status attention_shape(const sn_attr *a, const sn_shape *inputs, uint32_t count, sn_shape *out, sn_err *err) {

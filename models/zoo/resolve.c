@@ -170,7 +170,8 @@ const char *sn_net_foreign(const char *name) {
     if (length > end && sn_text_same(name + length - end, known[i].end)) return known[i].reason;
   }
   char model[LONGEST];
-  return take_hub(name, model) ? "there is no such file, nor a model of Hugging Face that is known by this name; snsim "
-                                 "list nets shows what is known, any other is written as ONNX (docs/networks.md); or " SN_RECORD_IT
-                               : NULL;
+  return take_hub(name, model)
+             ? "there is no such file, nor a model of Hugging Face that is known by this name; snsim "
+               "list nets shows what is known, any other is written as ONNX (docs/networks.md); or " SN_RECORD_IT
+             : NULL;
 }

@@ -192,7 +192,9 @@ static void wrong_graphs(void **state) {
   refuses(&graph, 0, "of opset 0");
   message none = {.size = 0};
   put_node(&none, "Loop", "turns", "x", "w");
-  refuses(&none, 17, "it has no input; operators that cannot be imported: Loop (1, first \"turns\"); export a model without these parts (docs/networks.md), or record it: docs/record.md");
+  refuses(&none, 17,
+          "it has no input; operators that cannot be imported: Loop (1, first \"turns\"); export a model without these "
+          "parts (docs/networks.md), or record it: docs/record.md");
   message cycle = graph;
   put_node(&cycle, "Relu", "second", "z", "w");
   put_node(&cycle, "Relu", "third", "w", "z");

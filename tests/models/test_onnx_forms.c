@@ -1,5 +1,5 @@
 /* ONNX import: calls of PyTorch put together again, what comes beside the images, and forms of other exporters
- * (tests/fuzz/corpus/onnx/dropped, beside, forms); how values lie in memory. */
+ * (tests/fuzz/corpus/onnx/dropped, beside, once, forms); how values lie in memory. */
 #include "tests/models/onnx_message.h"
 
 #include <inttypes.h>
@@ -51,6 +51,33 @@ static void beside_images(void **state) {
   assert_true(attention->attr->keys == 5 && attention->macs == UINT64_C(2) * 3 * 16 * 5 * 8);
   assert_shape(named(net, "loss"), 3, 4, 4, 4);
   sn_net_free(net);
+}
+
+/* A bias of scores that a network makes of distances is of one image, however many there are; labels that come with
+ * images are looked up; two learned tokens, what is sliced to nothing, and rows put around an axis of three. */
+static void once_for_all_images(void **state) {
+  (void)state;
+  for (uint32_t batch = 1; batch <= 5; batch += 2) {
+    sn_net *net = load(CORPUS "once.onnx", batch);
+    const sn_layer *distances = named(net, "m/linear/given1"), *bias = named(net, "node_GatherND_18");
+    assert_true(distances->op == SN_GIVEN && distances->attr->once);
+    assert_shape(distances, 1, 2, 1, 9);
+    assert_shape(named(net, "n/linear_1"), 1, 2, 9, 1);
+    assert_shape(bias, 1, 2, 36, 1);
+    assert_shape(named(net, "node_add_1"), batch, 2, 6, 6);
+    const sn_layer *label = named(net, "label/embedding");
+    assert_true(label->op == SN_EMBEDDING && label->parameters == 4 * 6 && label->out.n == batch);
+    assert_int_equal(count_of(net, SN_TOKEN), 2);
+    assert_shape(named(net, "node_pad"), batch, 6, 1, 9);
+    assert_int_equal(named(net, "node_cat_1")->n_inputs, 1);
+    assert_int_equal(net->parameters, (6 * 12 + 6) + 12 + 10 + 12 + 24 + (6 * 18 + 18) + 2 + 49);
+    sn_net *other = sn_net_rebatch(net, 7, &(sn_err)SN_ERR_INIT);
+    assert_non_null(other);
+    assert_shape(named(other, "n/linear_1"), 1, 2, 9, 1);
+    assert_shape(named(other, "node_add_1"), 7, 2, 6, 6);
+    sn_net_free(other);
+    sn_net_free(net);
+  }
 }
 
 static void forms_of_others(void **state) {
@@ -189,10 +216,10 @@ static void what_is_still_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(attention_that_drops), cmocka_unit_test(beside_images),
-      cmocka_unit_test(forms_of_others),      cmocka_unit_test(conditions),
-      cmocka_unit_test(branches_in_branches), cmocka_unit_test(wrong_einsums),
-      cmocka_unit_test(what_is_still_refused),
+      cmocka_unit_test(attention_that_drops),  cmocka_unit_test(beside_images),
+      cmocka_unit_test(forms_of_others),       cmocka_unit_test(conditions),
+      cmocka_unit_test(branches_in_branches),  cmocka_unit_test(wrong_einsums),
+      cmocka_unit_test(what_is_still_refused), cmocka_unit_test(once_for_all_images),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
