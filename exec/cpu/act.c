@@ -1,8 +1,8 @@
 /* CPU kernels of ACT, by oneDNN where it has the mode. Backward takes the derivative from y where that tells it: of a
  * ReLU, leaky or not, only the sign of x matters, which y has too, and those of tanh and sigmoid are 1 - y y and y (1 -
- * y). All curved modes take it from x. ELU, hardsigmoid and times are loops of ours, PReLU is in prelu.c: ELU's
- * derivative is y + 1 below 0, whether the dialect has backward read y or x, from which y is then made again, so that
- * all dialects have the same bits. */
+ * y). All curved modes take it from x. ELU, hardsigmoid, times, exp, sin and cos are loops of ours, PReLU is in prelu.c:
+ * ELU's derivative is y + 1 below 0, whether the dialect has backward read y or x, from which y is then made again, so
+ * that all dialects have the same bits; so is exp's, which is y. */
 #include "exec/cpu/cpu.h"
 
 #include <assert.h>
@@ -22,7 +22,7 @@ static const dnnl_alg_kind_t kinds[SN_ACT_MODES] = {[SN_ACT_RELU] = dnnl_eltwise
                                                     [SN_ACT_GELU_NEW] = dnnl_eltwise_gelu_tanh};
 
 static bool is_loop(sn_act_mode mode) {
-  return mode == SN_ACT_ELU || mode == SN_ACT_HARDSIGMOID || mode == SN_ACT_TIMES;
+  return mode == SN_ACT_ELU || mode == SN_ACT_HARDSIGMOID || (mode >= SN_ACT_TIMES && mode <= SN_ACT_COS);
 }
 
 /* Whether backward can take x in place of y, and whether it must. */
@@ -30,19 +30,25 @@ static bool takes_either(sn_act_mode mode) {
   return mode != SN_ACT_TANH && mode != SN_ACT_SIGMOID;
 }
 static bool takes_x(sn_act_mode mode) {
-  return mode > SN_ACT_ELU && mode != SN_ACT_TIMES;
+  return mode > SN_ACT_ELU && mode != SN_ACT_TIMES && mode != SN_ACT_EXP;
 }
 
 static float of_loop(const sn_attr *a, float x) {
   if (a->act == SN_ACT_TIMES) return (float)a->slope * x;
   if (a->act == SN_ACT_ELU) return x > 0 ? x : expm1f(x);
+  if (a->act == SN_ACT_EXP) return expf(x);
+  if (a->act == SN_ACT_SIN) return sinf(x);
+  if (a->act == SN_ACT_COS) return cosf(x);
   return fminf(fmaxf(x + 3, 0), 6) / 6;
 }
 
 static float derivative_of_loop(const sn_attr *a, const sn_call *call, uint64_t i) {
   if (a->act == SN_ACT_TIMES) return (float)a->slope;
   if (a->act == SN_ACT_HARDSIGMOID) return call->x[0][i] > -3 && call->x[0][i] < 3 ? 1.0f / 6 : 0;
+  if (a->act == SN_ACT_SIN) return cosf(call->x[0][i]);
+  if (a->act == SN_ACT_COS) return -sinf(call->x[0][i]);
   const float y = call->y[0] ? call->y[0][i] : of_loop(a, call->x[0][i]);
+  if (a->act == SN_ACT_EXP) return y;
   return y > 0 ? 1 : y + 1;
 }
 

@@ -57,6 +57,12 @@ static double act(const sn_attr *a, double x) {
     return x / 2 * (1 + gelu_new_inner(x));
   case SN_ACT_TIMES:
     return a->slope * x;
+  case SN_ACT_EXP:
+    return exp(x);
+  case SN_ACT_SIN:
+    return sin(x);
+  case SN_ACT_COS:
+    return cos(x);
   case SN_ACT_PRELU: /* below */
   case SN_ACT_MODES:
     break;
@@ -105,6 +111,12 @@ static double act_derivative(const sn_attr *a, double x) {
     return gelu_new_derivative(x);
   case SN_ACT_TIMES:
     return a->slope;
+  case SN_ACT_EXP:
+    return y;
+  case SN_ACT_SIN:
+    return cos(x);
+  case SN_ACT_COS:
+    return -sin(x);
   case SN_ACT_PRELU: /* below */
   case SN_ACT_MODES:
     break;

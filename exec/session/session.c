@@ -52,9 +52,10 @@ static sn_status check_machine(const sn_session *s, sn_err *err) {
                    "frozen layers and adapters are trained on the CPU only; use --backend cpu, or snsim simulate");
   for (uint32_t i = 0; i < s->net->n_layers; i++) {
     const sn_op_def *op = sn_op_of(&s->net->layers[i]);
-    if (op->simulated_only)
+    const char *why = op->simulated_only ? op->simulated_only(s->net->layers[i].attr) : NULL;
+    if (why)
       return sn_fail(err, SN_BAD_USAGE, "layer \"%s\": %s, %s, are simulated only; use snsim simulate",
-                     s->net->layers[i].name, op->name, op->simulated_only);
+                     s->net->layers[i].name, op->name, why);
     if (s->net->layers[i].nf4)
       return sn_fail(err, SN_BAD_USAGE,
                      "weights of 4 bits (nf4) are simulated only; leave nf4 out, or use snsim simulate");

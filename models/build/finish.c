@@ -274,19 +274,29 @@ static void add_labels(const sn_layer *layer, uint64_t bytes, totals *t) {
   t->wide_labels = sn_max(t->wide_labels, target ? bytes : 8 * positions);
 }
 
-static bool reads_batch(const finisher *f, const sn_layer *layer) {
+/* Whose output the first input is, by way of FORKs or not. */
+static uint32_t source_of(const finisher *f, const sn_layer *layer) {
   uint32_t producer = layer->n_inputs > 0 ? f->values[f->inputs[layer->first_input]].producer : SN_NONE;
   while (producer != SN_NONE && f->layers[producer].op == SN_FORK)
     producer = f->values[f->inputs[f->layers[producer].first_input]].producer;
-  return producer == SN_DATA_LAYER;
+  return producer;
+}
+
+static bool reads_batch(const finisher *f, const sn_layer *layer) {
+  return source_of(f, layer) == SN_DATA_LAYER;
+}
+
+static bool reads_given(const finisher *f, const sn_layer *layer) {
+  const uint32_t source = source_of(f, layer);
+  return source != SN_NONE && f->layers[source].op == SN_GIVEN;
 }
 
 static sn_status check_tokens(const finisher *f, const sn_layer *layer, sn_err *err) {
   bool looks_up = layer->op == SN_EMBEDDING, batch = reads_batch(f, layer);
-  if (looks_up && !(batch && f->b->tokens))
+  if (looks_up && !(batch && f->b->tokens) && !reads_given(f, layer))
     return sn_fail(err, SN_BAD_INPUT,
                    "EMBEDDING looks up the tokens of the batch; give it \"data\" of a network of tokens");
-  if (batch && f->b->tokens && !looks_up && layer->op != SN_FORK)
+  if (batch && f->b->tokens && !looks_up && layer->op != SN_FORK && layer->op != SN_GIVEN)
     return sn_fail(err, SN_BAD_INPUT, "the batch is tokens, which only an EMBEDDING can read");
   return SN_OK;
 }

@@ -22,6 +22,9 @@
 
 #define SN_NONE UINT32_MAX /* no layer, no value, no tensor */
 
+/* What is always left to who has a network that cannot be taken as it is: the end of such a message. */
+#define SN_RECORD_IT "record it: docs/record.md"
+
 /* Limits that keep every later sum below 2^64, and bytes exact in any reader of JSON (2^53). */
 #define SN_MAX_LAYERS    1250000u
 #define SN_MAX_INPUTS    4000000u            /* of all declared layers together */
@@ -39,31 +42,33 @@
   OP(LRN)                                                                                                              \
   OP(BN)                                                                                                               \
   OP(DROPOUT)                                                                                                          \
-  OP(SOFTMAX)        /* with cross-entropy loss, or another one without a softmax: the end of a net */                 \
-  OP(JOIN)           /* element-wise add of two or more */                                                             \
-  OP(FORK)           /* one value to several consumers */                                                              \
-  OP(CONCAT)         /* one or more along channels; of one it is a copy */                                             \
-  OP(DECONV)         /* transposed convolution: a CONV whose forward and backward are swapped */                       \
-  OP(MUL)            /* element-wise product of two, the second broadcast where it has one row, column or channel */   \
-  OP(SCALE)          /* every channel times a parameter of its own */                                                  \
-  OP(LAYER_NORM)     /* normalised over the channels of each position, then scaled and shifted */                      \
-  OP(RMS_NORM)       /* divided by the root of the mean square of each position's channels, then scaled */             \
-  OP(EMBEDDING)      /* a row of a table for each token of the batch */                                                \
-  OP(POSITION)       /* adds to each position a row of a table, the same for all images */                             \
-  OP(TOKEN)          /* puts a learned position ahead of all others; they stand in one column then */                  \
-  OP(TAKE)           /* the first position */                                                                          \
-  OP(ATTENTION)      /* softmax(q k^T) v for every head: of queries, keys and values, or of one input of all three */  \
-  OP(ROTARY)         /* pairs of channels turned by an angle that grows with the position */                           \
-  OP(PROBABILITIES)  /* exp(x) over its sum along an axis: a softmax that ends nothing */                              \
-  OP(GROUP_NORM)     /* normalised over groups of channels of each image, then scaled and shifted by channel */        \
-  OP(MATMUL)         /* a product of two matrices, rows by columns, for every channel of every image */                \
-  OP(RESHAPE)        /* an image's numbers in the same order, as another number of channels, rows and columns */       \
-  OP(TRANSPOSE)      /* channels, rows and columns in another order */                                                 \
-  OP(SLICE)          /* some channels, rows or columns, one behind the other */                                        \
-  OP(PAD)            /* rows and columns of zeros around */                                                            \
-  OP(RESIZE)         /* to another number of rows and columns */                                                       \
-  OP(EXPERTS)        /* an FC of each position by weights that the data choose: `chosen` of `experts` sets of them */  \
-  OP(RECORDED)       /* an operation of a recording (models/record/record.h), of which nothing else is known; */       \
+  OP(SOFTMAX)       /* with cross-entropy loss, or another one without a softmax: the end of a net */                  \
+  OP(JOIN)          /* element-wise add of two or more */                                                              \
+  OP(FORK)          /* one value to several consumers */                                                               \
+  OP(CONCAT)        /* one or more along channels; of one it is a copy */                                              \
+  OP(DECONV)        /* transposed convolution: a CONV whose forward and backward are swapped */                        \
+  OP(MUL)           /* element-wise product of two, the second broadcast where it has one row, column or channel */    \
+  OP(SCALE)         /* every channel times a parameter of its own */                                                   \
+  OP(LAYER_NORM)    /* normalised over the channels of each position, then scaled and shifted */                       \
+  OP(RMS_NORM)      /* divided by the root of the mean square of each position's channels, then scaled */              \
+  OP(EMBEDDING)     /* a row of a table for each token of the batch */                                                 \
+  OP(POSITION)      /* adds to each position a row of a table, the same for all images */                              \
+  OP(TOKEN)         /* puts a learned position ahead of all others; they stand in one column then */                   \
+  OP(TAKE)          /* the first position */                                                                           \
+  OP(ATTENTION)     /* softmax(q k^T) v for every head: of queries, keys and values, or of one input of all three */   \
+  OP(ROTARY)        /* pairs of channels turned by an angle that grows with the position */                            \
+  OP(PROBABILITIES) /* exp(x) over its sum along an axis: a softmax that ends nothing */                               \
+  OP(GROUP_NORM)    /* normalised over groups of channels of each image, then scaled and shifted by channel */         \
+  OP(MATMUL)        /* a product of two matrices, rows by columns, for every channel of every image */                 \
+  OP(RESHAPE)       /* an image's numbers in the same order, as another number of channels, rows and columns */        \
+  OP(TRANSPOSE)     /* channels, rows and columns in another order */                                                  \
+  OP(SLICE)         /* some channels, rows or columns, one behind the other */                                         \
+  OP(PAD)           /* rows and columns of zeros around */                                                             \
+  OP(RESIZE)        /* to another number of rows and columns */                                                        \
+  OP(EXPERTS)       /* an FC of each position by weights that the data choose: `chosen` of `experts` sets of them */   \
+  OP(GIVEN)    /* what comes with the batch beside it, or is computed of that: text beside images, a step's sines */   \
+  OP(EXPAND)   /* the same numbers along sides of 1, as often as need be */                                            \
+  OP(RECORDED) /* an operation of a recording (models/record/record.h), of which nothing else is known; */             \
   OP(RECORDED_HEAVY) /* one that multiplies: products, convolutions, attention; */                                     \
   OP(RECORDED_CHEAP) /* one that makes one tensor of one other, which nobody changes: it is easily made again */
 
@@ -89,7 +94,10 @@ typedef enum sn_act_mode {
   SN_ACT_MISH,        /* x tanh(softplus(x)) */
   SN_ACT_GELU_NEW,    /* GELU by a tanh, made of simple operations as GPT-2's authors wrote it */
   SN_ACT_TIMES,       /* slope x */
-  SN_ACT_PRELU,       /* x, below 0 times a parameter: one for all, or one a channel */
+  SN_ACT_EXP,
+  SN_ACT_SIN,
+  SN_ACT_COS,
+  SN_ACT_PRELU, /* x, below 0 times a parameter: one for all, or one a channel */
   SN_ACT_MODES
 } sn_act_mode;
 
@@ -135,8 +143,9 @@ typedef struct sn_attr {
                                  * 0: all */
   uint32_t shift;               /* [ATTENTION] windows lie so many rows and columns further on; what of the last ones
                                  * is beyond the image is its first rows and columns, seen from there alone */
-  uint32_t shape[SN_SIDES];     /* [RESHAPE] of the output, one of them 0: what is left; [RESIZE] rows and columns,
-                                 * both 0: `scale` times as many */
+  uint32_t shape[SN_SIDES];     /* [RESHAPE] of the output, one of them 0: what is left; [GIVEN, EXPAND] of it;
+                                 * [RESIZE] rows and columns, both 0: `scale` times as many */
+  bool once;                    /* [GIVEN] the same for all images: what is made of it alone is of one image */
   uint32_t scale;               /* [RESIZE] */
   bool bilinear;                /* [RESIZE] not the nearest pixel's value but a mean of four */
   sn_side axes[SN_SIDES];       /* [TRANSPOSE] of the input, in the order of the output's */
@@ -149,6 +158,7 @@ typedef struct sn_attr {
   bool turn_first, turn_second; /* [MATMUL] an operand's rows are its columns */
   uint32_t heads, kv_heads;     /* [ATTENTION] of queries; of keys and values, which divides the former; [ROTARY]
                                  * of the channels, 0 is 1 */
+  uint32_t keys;                /* [ATTENTION of three inputs] positions of keys and values; 0: as many as queries */
   bool causal;                  /* [ATTENTION] a position sees those up to itself */
   bool fused;                   /* [RMS_NORM] one kernel, as nn.RMSNorm; else Hugging Face's simple operations */
   bool plus_one;                /* [RMS_NORM, not fused] Gemma's: factors are 1 + its parameters, which back ends hold

@@ -1,6 +1,6 @@
 /* Reads ONNX files; see the header. A message is read twice, once to count what is in it: so lists are as long as they
- * need be, and the cost is linear in the file without its weights. Nothing recurses: messages in messages of one kind
- * (graphs in attributes) are not read.
+ * need be, and the cost is linear in the file without its weights. Of messages in messages of one
+ * kind only the branches of an If are read, DEEPEST of them in each other: their nodes stand ahead of the If's own.
  *
  * Why no library: protobuf-c unpacks whole messages. It copies 500 MiB of weights twice (1,025,120 KiB resident), keeps
  * the bytes of fields that a shorter onnx.proto leaves out as well, and recurses without a limit: graphs 20,000 deep, a
@@ -29,7 +29,8 @@ typedef struct reader {
   sn_arena *arena;
   sn_err *err;
   const uint8_t *start;
-  uint64_t left; /* bytes that it may still take */
+  uint64_t left;    /* bytes that it may still take */
+  const char *call; /* of the last node that had one */
 } reader;
 
 /* Of a file made of empty messages each would take a hundred times its size: all may take so many times the file's, and
@@ -155,8 +156,8 @@ static void add_floats(const field *f, sn__onnx_tensor *t, uint32_t *n) {
 
 /* Numbers as bytes, each `size` wide; only of tensors that are small enough to be shapes and indices. */
 static void take_raw(reader *r, sn__onnx_tensor *t, span s) {
-  size_t size = t->type == SN__ONNX_INT64 ? 8 : 4, n = (size_t)(s.end - s.at) / size;
-  bool whole = t->type == SN__ONNX_INT64 || t->type == SN__ONNX_INT32;
+  size_t size = t->type == SN__ONNX_INT64 ? 8 : t->type == SN__ONNX_BOOL ? 1 : 4, n = (size_t)(s.end - s.at) / size;
+  bool whole = t->type == SN__ONNX_INT64 || t->type == SN__ONNX_INT32 || t->type == SN__ONNX_BOOL;
   uint64_t bits = 0;
   if (!whole || n > SN__ONNX_VALUES || n == 0) return;
   int64_t *values = room_for(r, n, sizeof *values);
@@ -227,8 +228,30 @@ static const sn__onnx_tensor *read_floats(reader *r, span s) {
   return t;
 }
 
+static const char **read_names(reader *r, span s, uint32_t number, uint32_t *n) {
+  uint32_t many = count(r, s, number);
+  const char **names = room_for(r, many, sizeof *names);
+  *n = 0;
+  for (field f; names && next(r, &s, &f);)
+    if (f.number == number && *n < many) names[(*n)++] = text_of(r, &f);
+  return names;
+}
+
+/* What a branch makes: the names of its outputs. */
+static void read_branch_outputs(reader *r, span s, sn__onnx_attribute *a) {
+  enum { OUTPUT = 12, NAME = 1 };
+  uint32_t many = count(r, s, OUTPUT);
+  const char **names = room_for(r, many, sizeof *names);
+  for (field f; names && next(r, &s, &f);) {
+    if (f.number != OUTPUT || f.wire != BYTES || a->n_outputs == many) continue;
+    const field name = {.wire = BYTES, .bytes = member(r, f.bytes, NAME)};
+    names[a->n_outputs++] = text_of(r, &name);
+  }
+  a->outputs = names;
+}
+
 static void read_attribute(reader *r, span s, sn__onnx_attribute *a) {
-  enum { NAME = 1, FLOAT, INT, TEXT, TENSOR, FLOATS = 7, INTS };
+  enum { NAME = 1, FLOAT, INT, TEXT, TENSOR, GRAPH, FLOATS, INTS };
   const span all = s;
   int64_t listed[SN__ONNX_VALUES] = {0};
   a->name = a->text = "";
@@ -239,6 +262,7 @@ static void read_attribute(reader *r, span s, sn__onnx_attribute *a) {
     if (f.number == TEXT) a->text = text_of(r, &f);
     if (f.number == INTS) add_numbers(r, &f, listed, SN__ONNX_VALUES, &a->n_ints);
     if (f.number == FLOATS && !a->tensor) a->tensor = read_floats(r, all);
+    if (f.number == GRAPH && f.wire == BYTES && a->n_outputs == 0) read_branch_outputs(r, f.bytes, a);
     if (f.number == TENSOR && f.wire == BYTES) {
       sn__onnx_tensor *t = room_for(r, 1, sizeof *t);
       if (t) read_tensor(r, f.bytes, t);
@@ -249,15 +273,6 @@ static void read_attribute(reader *r, span s, sn__onnx_attribute *a) {
   int64_t *ints = room_for(r, a->n_ints, sizeof *ints);
   if (ints) memcpy(ints, listed, a->n_ints * sizeof *ints);
   a->ints = ints;
-}
-
-static const char **read_names(reader *r, span s, uint32_t number, uint32_t *n) {
-  uint32_t many = count(r, s, number);
-  const char **names = room_for(r, many, sizeof *names);
-  *n = 0;
-  for (field f; names && next(r, &s, &f);)
-    if (f.number == number && *n < many) names[(*n)++] = text_of(r, &f);
-  return names;
 }
 
 /* The last but one of "['', 'features', 'features.1', 'conv2d']": the last one is the operation. */
@@ -275,12 +290,27 @@ static bool is_text(span s, const char *text) {
   return (size_t)(s.end - s.at) == strlen(text) && memcmp(s.at, text, strlen(text)) == 0;
 }
 
-/* Where PyTorch's exporter says which module a node is of, and by which rules it was rewritten. */
+/* The call that a node is of, once for all of its nodes. */
+static const char *call_of(reader *r, const field *value) {
+  if (!is_text(value->bytes, r->call)) r->call = text_of(r, value);
+  return r->call;
+}
+
+/* What PyTorch's exporter says of the graph. */
+static void read_signature(reader *r, span s, sn__onnx_model *m) {
+  enum { KEY = 1, VALUE };
+  span key = member(r, s, KEY);
+  field value = {.wire = BYTES, .bytes = member(r, s, VALUE)};
+  if (is_text(key, "pkg.torch.export.ExportedProgram.graph_signature")) m->signature = text_of(r, &value);
+}
+
+/* Where PyTorch's exporter says which module and call a node is of, and by which rules it was rewritten. */
 static void read_metadata(reader *r, span s, sn__onnx_node *node) {
   enum { KEY = 1, VALUE };
   span key = member(r, s, KEY);
   field value = {.wire = BYTES, .bytes = member(r, s, VALUE)};
   if (is_text(key, "pkg.torch.onnx.name_scopes")) node->module = innermost(text_of(r, &value));
+  if (is_text(key, "pkg.torch.onnx.fx_node")) node->call = call_of(r, &value);
   if (is_text(key, "pkg.onnxscript.rewriter.rule_name"))
     node->folded = strstr(text_of(r, &value), "FuseBatchNorm") != NULL;
 }
@@ -289,7 +319,7 @@ static void read_node(reader *r, span s, sn__onnx_node *node) {
   enum { INPUT = 1, OUTPUT, NAME, OP, ATTRIBUTE, DOMAIN = 7, METADATA = 9 };
   uint32_t many = count(r, s, ATTRIBUTE);
   sn__onnx_attribute *attributes = room_for(r, many, sizeof *attributes);
-  node->name = node->op = node->domain = node->module = "";
+  node->name = node->op = node->domain = node->module = node->call = "";
   node->inputs = read_names(r, s, INPUT, &node->n_inputs);
   node->outputs = read_names(r, s, OUTPUT, &node->n_outputs);
   if (node->n_outputs > 1) charge(r, node->n_outputs - 1, OF_VALUE);
@@ -336,23 +366,82 @@ static void read_input(reader *r, span s, sn__onnx_tensor *t) {
 
 /* ---- the file ---- */
 
+enum { NODE = 1, INITIALIZER = 5 };
+enum { DEEPEST = 8 }; /* branches in branches */
+
+/* The branch of an If that an attribute is; false: it is none. */
+static bool find_branch(reader *r, span attribute, span *graph, bool *wanted) {
+  enum { NAME = 1, GRAPH = 6 };
+  const span name = member(r, attribute, NAME);
+  *wanted = is_text(name, "then_branch");
+  *graph = member(r, attribute, GRAPH);
+  return *wanted || is_text(name, "else_branch");
+}
+
+/* Nodes and initializers of a graph, and of branches in it. */
+static void count_parts(reader *r, span s, uint32_t deep, uint32_t *nodes, uint32_t *initializers) {
+  enum { ATTRIBUTE = 5 };
+  if (deep > DEEPEST) fail(r, s.at, "branches stand in branches, more than 8 deep");
+  for (field f; next(r, &s, &f);) {
+    if (f.wire != BYTES) continue;
+    *initializers += f.number == INITIALIZER;
+    if (f.number != NODE) continue;
+    ++*nodes;
+    span node = f.bytes, graph;
+    bool wanted;
+    for (field a; next(r, &node, &a);)
+      if (a.number == ATTRIBUTE && a.wire == BYTES && find_branch(r, a.bytes, &graph, &wanted))
+        count_parts(r, graph, deep + 1, nodes, initializers);
+  }
+}
+
+static void read_parts(reader *r, span s, const sn__onnx_guard *guard, sn__onnx_model *m);
+
+/* What stands in the branches of a node, ahead of it. */
+static void read_branches(reader *r, span s, const sn__onnx_guard *outer, sn__onnx_model *m) {
+  enum { INPUT = 1, ATTRIBUTE = 5 };
+  const field condition = {.wire = BYTES, .bytes = member(r, s, INPUT)};
+  for (field f; next(r, &s, &f);) {
+    span graph;
+    bool wanted;
+    if (f.number != ATTRIBUTE || f.wire != BYTES || !find_branch(r, f.bytes, &graph, &wanted)) continue;
+    sn__onnx_guard *guard = room_for(r, 1, sizeof *guard);
+    if (!guard) return;
+    *guard = (sn__onnx_guard){.condition = text_of(r, &condition), .wanted = wanted, .outer = outer};
+    read_parts(r, graph, guard, m);
+  }
+}
+
+static void read_parts(reader *r, span s, const sn__onnx_guard *guard, sn__onnx_model *m) {
+  for (field f; r->err->code == SN_OK && next(r, &s, &f);) {
+    if (f.wire != BYTES) continue;
+    if (f.number == INITIALIZER) read_tensor(r, f.bytes, &m->initializers[m->n_initializers++]);
+    if (f.number != NODE) continue;
+    read_branches(r, f.bytes, guard, m);
+    if (r->err->code != SN_OK) return;
+    read_node(r, f.bytes, &m->nodes[m->n_nodes]);
+    m->nodes[m->n_nodes++].guard = guard;
+  }
+}
+
 static void read_graph(reader *r, span s, sn__onnx_model *m) {
-  enum { NODE = 1, NAME, INITIALIZER = 5, INPUT = 11, OUTPUT };
-  uint32_t nodes = count(r, s, NODE), initializers = count(r, s, INITIALIZER);
+  enum { NAME = 2, INPUT = 11, OUTPUT, METADATA = 16 };
+  uint32_t nodes = 0, initializers = 0;
   uint32_t inputs = count(r, s, INPUT), outputs = count(r, s, OUTPUT);
+  count_parts(r, s, 0, &nodes, &initializers);
   const uint64_t values = (uint64_t)initializers + inputs + outputs;
   if (!charge(r, nodes, OF_NODE) || !charge(r, values, OF_VALUE)) return;
   m->nodes = room_for(r, nodes, sizeof *m->nodes);
   m->initializers = room_for(r, initializers, sizeof *m->initializers);
   m->inputs = room_for(r, inputs, sizeof *m->inputs);
   m->outputs = room_for(r, outputs, sizeof *m->outputs);
+  if (r->err->code == SN_OK) read_parts(r, s, NULL, m);
   for (field f; r->err->code == SN_OK && next(r, &s, &f);) {
     if (f.wire != BYTES) continue;
-    if (f.number == NODE) read_node(r, f.bytes, &m->nodes[m->n_nodes++]);
     if (f.number == NAME) m->graph = text_of(r, &f);
-    if (f.number == INITIALIZER) read_tensor(r, f.bytes, &m->initializers[m->n_initializers++]);
     if (f.number == INPUT) read_input(r, f.bytes, &m->inputs[m->n_inputs++]);
     if (f.number == OUTPUT) read_input(r, f.bytes, &m->outputs[m->n_outputs++]);
+    if (f.number == METADATA) read_signature(r, f.bytes, m);
   }
 }
 
@@ -370,10 +459,10 @@ static void read_opset(reader *r, span s, sn__onnx_model *m) {
 
 sn_status sn__onnx_read(const uint8_t *bytes, size_t size, sn_arena *arena, sn__onnx_model *model, sn_err *err) {
   enum { PRODUCER = 2, GRAPH = 7, OPSET };
-  reader r = {.arena = arena, .err = err, .start = bytes, .left = SMALL + TIMES * (uint64_t)size};
+  reader r = {.arena = arena, .err = err, .start = bytes, .left = SMALL + TIMES * (uint64_t)size, .call = ""};
   span s = {bytes, bytes + size};
   bool seen = false;
-  *model = (sn__onnx_model){.graph = "", .producer = ""};
+  *model = (sn__onnx_model){.graph = "", .producer = "", .signature = ""};
   for (field f; next(&r, &s, &f);) {
     if (f.number == PRODUCER) model->producer = text_of(&r, &f);
     if (f.number == OPSET && f.wire == BYTES) read_opset(&r, f.bytes, model);

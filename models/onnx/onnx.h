@@ -48,6 +48,7 @@ typedef struct sn__onnx_tensor {
   bool shapeless;        /* of dimensions that are not known */
   int64_t rows, columns; /* of the table whose rows it holds; 0: of none */
   sn__onnx_owner *owner; /* of floats in the file; NULL: it is none */
+  bool given;            /* comes with the batch, or is made of what does */
   bool random;           /* from 0 to 1, drawn anew in each iteration */
   double keep;           /* share of ones in it, which are random; 0: it is no such mask */
 } sn__onnx_tensor;
@@ -59,20 +60,34 @@ typedef struct sn__onnx_attribute {
   uint32_t n_ints;
   const int64_t *ints;
   const sn__onnx_tensor *tensor;
+  uint32_t n_outputs; /* of a branch of an If, whose nodes stand ahead of it among all others */
+  const char *const *outputs;
 } sn__onnx_attribute;
+
+/* Of nodes in a branch of an If: they are computed where the condition is so. */
+typedef struct sn__onnx_guard {
+  const char *condition;
+  bool wanted;
+  const struct sn__onnx_guard *outer; /* of the If itself; NULL: it is in none */
+} sn__onnx_guard;
 
 typedef struct sn__onnx_node {
   const char *name, *op, *domain;
   const char *module; /* of PyTorch, "features.1.0", that the node was exported from; "" where that is not known */
+  const char
+      *call; /* of PyTorch that it is of, "%linear : .. = call_function[target=torch.ops.aten.linear.default](args
+                       * = (..), kwargs = {})", the same pointer in nodes that stand one behind the other; "": not known */
   uint32_t n_inputs, n_outputs, n_attributes;
   const char *const *inputs, *const *outputs; /* "": left out */
   const sn__onnx_attribute *attributes;
-  bool needed; /* for what is trained */
-  bool folded; /* its exporter says that it folded a batch norm into it */
+  const sn__onnx_guard *guard; /* NULL: in no branch */
+  bool needed;                 /* for what is trained */
+  bool folded;                 /* its exporter says that it folded a batch norm into it */
 } sn__onnx_node;
 
 typedef struct sn__onnx_model {
   const char *graph, *producer;
+  const char *signature; /* of PyTorch's export: which of the initializers are buffers; "": not known */
   int64_t opset;
   uint32_t n_nodes, n_initializers, n_inputs, n_outputs;
   sn__onnx_node *nodes;

@@ -108,13 +108,41 @@ sn_status sn__onnx_where(sn__importer *m) {
 
 /* ---- attention as one operator ---- */
 
-/* Heads times numbers a head as channels, positions as rows: of batch x heads x positions x numbers, or of batch x
- * positions x channels. */
-static uint32_t heads_of(sn__importer *m, const sn__onnx_value *v) {
-  uint64_t apart = v->rank == 4 ? (uint64_t)v->dims[1] : 1, own = (uint64_t)sn__onnx_dim(v, -1);
-  return sn__onnx_as(m, v, apart * own, (uint64_t)sn__onnx_dim(v, -2), 1);
+/* Of the dimensions ahead of positions and a head's numbers, all that are not images are heads: windows, too, each of
+ * which attends by itself. */
+static int64_t heads_of(const sn__importer *m, const sn__onnx_value *v) {
+  uint64_t each = (uint64_t)sn__onnx_dim(v, -1) * (uint64_t)sn__onnx_dim(v, -2);
+  return each > 0 ? (int64_t)(sn__onnx_numbers(m, v) / each) : 0;
 }
 
+/* Heads times numbers a head as channels, positions as rows. */
+static uint32_t all_heads(sn__importer *m, const sn__onnx_value *v, int64_t heads) {
+  return sn__onnx_as(m, v, (uint64_t)heads * (uint64_t)sn__onnx_dim(v, -1), (uint64_t)sn__onnx_dim(v, -2), 1);
+}
+
+/* A fused kernel writes the heads of a position side by side. */
+static void lay_heads(sn__importer *m, const sn__onnx_value *q) {
+  const int64_t heads = q->dims[1], positions = q->dims[2], own = q->dims[3];
+  sn__onnx_lay(m, 0, (const int64_t[]){positions * heads * own, own, heads * own, 1});
+}
+
+sn_status sn__onnx_attend(sn__importer *m, const sn__onnx_value *const in[3], const sn_attr *attr) {
+  sn_attr a = *attr;
+  uint32_t x[3];
+  const int64_t heads = heads_of(m, in[0]), kv_heads = heads_of(m, in[1]);
+  a.heads = sn__onnx_whole(m, heads);
+  a.kv_heads = sn__onnx_whole(m, kv_heads);
+  a.parts = in[0]->rank != 4; /* then PyTorch takes no kernel that does all of it */
+  const int64_t keys = sn__onnx_dim(in[1], -2);
+  if (keys != sn__onnx_dim(in[0], -2)) a.keys = sn__onnx_whole(m, keys);
+  for (uint32_t i = 0; i < 3; i++) x[i] = all_heads(m, in[i], i == 0 ? heads : kv_heads);
+  const sn__onnx_value q = *in[0];
+  sn__onnx_give(m, 0, sn__onnx_add(m, "", SN_ATTENTION, &a, x, 3), q.rank, q.dims);
+  if (!a.parts) lay_heads(m, &q);
+  return m->err->code;
+}
+
+/* Heads apart from each other, or to be told apart by numbers of them. */
 sn_status sn__onnx_attention(sn__importer *m) {
   const sn__onnx_value *in[3];
   uint32_t x[3];
@@ -123,13 +151,11 @@ sn_status sn__onnx_attention(sn__importer *m) {
     if (!in[i]) return m->err->code;
     if (in[i]->rank != in[0]->rank || in[i]->rank < 3 || in[i]->rank > 4)
       return sn__onnx_fail(m, "queries, keys and values have three or four dimensions");
-    x[i] = heads_of(m, in[i]);
   }
-  bool apart = in[0]->rank == 4;
-  int64_t heads = apart ? in[0]->dims[1] : sn__onnx_int(m, "q_num_heads", 0);
-  int64_t kv_heads = apart ? in[1]->dims[1] : sn__onnx_int(m, "kv_num_heads", 0);
-  const sn_attr a = {.heads = sn__onnx_whole(m, heads),
-                     .kv_heads = sn__onnx_whole(m, kv_heads),
-                     .causal = sn__onnx_int(m, "is_causal", 0) != 0};
+  sn_attr a = {.causal = sn__onnx_int(m, "is_causal", 0) != 0};
+  if (in[0]->rank == 4) return sn__onnx_attend(m, in, &a);
+  a.heads = sn__onnx_whole(m, sn__onnx_int(m, "q_num_heads", 0));
+  a.kv_heads = sn__onnx_whole(m, sn__onnx_int(m, "kv_num_heads", 0));
+  for (uint32_t i = 0; i < 3; i++) x[i] = all_heads(m, in[i], 1);
   return sn__onnx_give_same(m, in[0], sn__onnx_add(m, "", SN_ATTENTION, &a, x, 3));
 }

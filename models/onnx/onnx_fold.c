@@ -4,6 +4,7 @@
 
 #include "base/checked.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 static sn__onnx_tensor *numbers(sn__importer *m, uint32_t n, int64_t **values) {
@@ -36,6 +37,12 @@ static int64_t combine(const char *op, int64_t a, int64_t b) {
   if (strcmp(op, "Add") == 0) return (int64_t)(x + y);
   if (strcmp(op, "Sub") == 0) return (int64_t)(x - y);
   if (strcmp(op, "Equal") == 0) return a == b;
+  if (strcmp(op, "Less") == 0) return a < b;
+  if (strcmp(op, "Greater") == 0) return a > b;
+  if (strcmp(op, "LessOrEqual") == 0) return a <= b;
+  if (strcmp(op, "GreaterOrEqual") == 0) return a >= b;
+  if (strcmp(op, "And") == 0) return a && b;
+  if (strcmp(op, "Or") == 0) return a || b;
   if (b <= 0) return 0;
   return strcmp(op, "Mod") == 0 ? a % b : a / b;
 }
@@ -54,6 +61,14 @@ static uint32_t list_length(sn__importer *m) {
     if (t->n_values != 1) n = t->n_values;
   }
   return n;
+}
+
+static const sn__onnx_tensor *fold_not(sn__importer *m) {
+  int64_t *values;
+  const uint32_t n = list_length(m);
+  sn__onnx_tensor *t = n > 0 ? numbers(m, n, &values) : NULL;
+  for (uint32_t i = 0; t && i < n; i++) values[i] = !number_at(sn__onnx_input(m, 0)->constant, i);
+  return t;
 }
 
 /* Sums, products, comparisons and choices of two lists. */
@@ -99,23 +114,10 @@ static const sn__onnx_tensor *concat_floats(sn__importer *m) {
   return t;
 }
 
-/* Of several dimensions: as weights that are all one number. */
-static const sn__onnx_tensor *filled(sn__importer *m, const sn__onnx_tensor *shape) {
-  sn__onnx_tensor *t = sn_arena_alloc(m->arena, 1, sizeof *t);
-  if (!t) return NULL;
-  *t = (sn__onnx_tensor){.name = "", .rank = shape->n_values};
-  for (uint32_t i = 0; i < t->rank; i++) {
-    if (shape->values[i] < 0 || shape->values[i] > SN_MAX_DIM) return NULL;
-    t->dims[i] = shape->values[i];
-  }
-  return t;
-}
-
 static const sn__onnx_tensor *fold_filled(sn__importer *m) {
   const sn__onnx_tensor *shape = sn__onnx_input(m, 0)->constant;
   const sn__onnx_attribute *with = sn__onnx_find(m->node, "value");
   int64_t *values;
-  if (shape->n_values > 1 && shape->n_values <= SN__ONNX_RANK) return filled(m, shape);
   if (shape->n_values != 1 || shape->values[0] < 0 || shape->values[0] > SN__ONNX_VALUES) return NULL;
   sn__onnx_tensor *t = numbers(m, (uint32_t)shape->values[0], &values);
   for (uint32_t i = 0; t && i < t->n_values; i++)
@@ -257,10 +259,16 @@ static const struct {
     {"Tile", false},
     {"Flatten", false},
     {"Split", false},
+    {"BatchNormalization", false},
+    {"MatMul", false},
     {"ReduceSum", false},
+    {"ReduceMean", false},
     {"ReduceMax", false},
     {"ReduceMin", false},
+    {"ReduceL2", false},
+    {"ReduceProd", false},
     {"ArgMax", false},
+    {"ArgMin", false},
 };
 
 static size_t foldable_index(const sn__onnx_node *node) {
@@ -281,15 +289,17 @@ static bool has_numbers(const sn__onnx_tensor *t) {
 /* What is known of the inputs of a node that are constants. */
 typedef struct inputs {
   uint32_t constants, known; /* with numbers */
-  bool parameter, random;
+  bool parameter, random, given;
   double keep;
 } inputs;
 
 /* False: one of them is a value of the network, or tokens choose of parameters. */
 static bool look(sn__importer *m, inputs *of) {
+  uint32_t there = 0;
   *of = (inputs){0};
   for (uint32_t i = 0; i < m->node->n_inputs; i++) {
     const sn__onnx_value *v = sn__onnx_input(m, i);
+    there += v != NULL;
     if (v && !sn__onnx_is_fixed(m, v)) return false;
     if (!v || v->kind != SN__ONNX_CONSTANT) continue;
     const sn__onnx_tensor *t = v->constant;
@@ -297,9 +307,13 @@ static bool look(sn__importer *m, inputs *of) {
     of->known += has_numbers(t);
     of->parameter = of->parameter || (t->parameter && !sn__onnx_is_single(v));
     of->random = of->random || t->random;
+    of->given = of->given || t->given;
     if (t->keep > 0) of->keep = t->keep;
   }
-  return m->node->n_inputs > 0 && (!of->parameter || of->constants == m->node->n_inputs);
+  bool chooses = of->given && !m->tokens; /* tokens beside images, which have a table of their own */
+  bool weighs = strcmp(m->node->op, "MatMul") == 0;
+  if (of->parameter && (chooses || weighs)) return false;
+  return m->node->n_inputs > 0 && (!of->parameter || of->constants == there);
 }
 
 /* Its numbers, where all of them are known. */
@@ -312,7 +326,9 @@ static const sn__onnx_tensor *fold_numbers(sn__importer *m, const inputs *of) {
   if (all == 1 && strcmp(op, "ConstantOfShape") == 0) return fold_filled(m);
   if (all >= 3 && strcmp(op, "Slice") == 0) return fold_slice(m);
   if (all == 2 && strcmp(op, "Gather") == 0) return fold_gather(m);
-  static const char *const by_two[] = {"Add", "Sub", "Mul", "Div", "Mod", "Equal"};
+  static const char *const by_two[] = {
+      "Add", "Sub", "Mul", "Div", "Mod", "Equal", "Less", "Greater", "LessOrEqual", "GreaterOrEqual", "And", "Or"};
+  if (all == 1 && strcmp(op, "Not") == 0) return fold_not(m);
   bool combines = all == 3 && strcmp(op, "Where") == 0;
   for (size_t i = 0; i < sizeof by_two / sizeof by_two[0]; i++)
     combines = combines || (all == 2 && strcmp(op, by_two[i]) == 0);
@@ -358,17 +374,18 @@ static double share_of_ones(sn__importer *m, const inputs *of) {
   return of->keep;
 }
 
-static sn__onnx_tensor *fold_shape(sn__importer *m, const inputs *of) {
+static sn__onnx_tensor *fold_shape(sn__importer *m, const inputs *of, uint32_t n) {
   sn__onnx_tensor *t = sn_arena_alloc(m->arena, 1, sizeof *t);
   if (!t) return NULL;
-  *t = (sn__onnx_tensor){.name = "", .parameter = of->parameter};
+  *t = (sn__onnx_tensor){.name = "", .parameter = of->parameter, .given = of->given};
   t->keep = share_of_ones(m, of);
   t->random = of->random && t->keep == 0;
   if (of->random || t->keep > 0) t->parameter = false;
-  t->shapeless = !foldable[foldable_index(m->node)].by_element;
+  bool by_element = foldable[foldable_index(m->node)].by_element;
+  t->shapeless = !by_element && !sn__onnx_fold_dims(m, t, n);
   for (uint32_t i = 0; i < m->node->n_inputs; i++) {
     const sn__onnx_value *v = sn__onnx_input(m, i);
-    if (v && !t->shapeless) widen(t, v);
+    if (v && by_element) widen(t, v);
     if (!v || v->kind != SN__ONNX_CONSTANT || v->constant->rows == 0) continue;
     t->rows = v->constant->rows;
     t->columns = v->constant->columns;
@@ -388,33 +405,69 @@ bool sn__onnx_fold(sn__importer *m) {
   inputs of;
   if (!look(m, &of)) return false;
   const sn__onnx_tensor *t = fold_numbers(m, &of);
-  if (!t && m->err->code == SN_OK) t = fold_shape(m, &of);
-  if (!t) sn_fail_memory(m->err);
-  for (uint32_t i = 0; t && i < m->node->n_outputs; i++) sn__onnx_give_constant_as(m, i, t);
+  for (uint32_t i = 0; m->err->code == SN_OK && i < m->node->n_outputs; i++) {
+    const sn__onnx_tensor *part = t ? t : fold_shape(m, &of, i);
+    if (!part) sn_fail_memory(m->err);
+    if (part) sn__onnx_give_constant_as(m, i, part);
+  }
   return true;
 }
 
-/* A constant that is as large as need be stays one: of a learned position. A value of the network is put behind itself
- * as often as it is repeated along one axis: heads of keys that several heads of queries read. */
+/* As large as it is said to become, where that is known; parameters stay as they are: of a learned position. */
+static sn_status expand_constant(sn__importer *m, const sn__onnx_tensor *from) {
+  const sn__onnx_value *list = sn__onnx_input(m, 1);
+  const sn__onnx_tensor *shape = list && list->kind == SN__ONNX_CONSTANT ? list->constant : NULL;
+  if (from->parameter || from->shapeless || !shape || shape->n_values == 0 || shape->n_values > SN__ONNX_RANK)
+    return sn__onnx_give_constant(m, from);
+  sn__onnx_value wide = {.kind = SN__ONNX_LAYER, .rank = shape->n_values};
+  for (uint32_t i = 0; i < wide.rank; i++) wide.dims[i] = shape->values[i];
+  sn__onnx_tensor *t = copy_of(m, from);
+  if (!t) return m->err->code;
+  widen(t, &wide);
+  if (t->n_values > 1) t->n_values = 0;
+  return sn__onnx_give_constant(m, t);
+}
+
+/* A constant is as large as need be. A value of the network is put behind itself
+ * as often as it is repeated along one axis: heads of keys that several heads of queries read. Of more it is looked at
+ * as if it were repeated. */
 sn_status sn__onnx_expand_rule(sn__importer *m) {
   enum { MOST = 64 };
   const sn__onnx_value *v = sn__onnx_input(m, 0);
-  if (v && v->kind == SN__ONNX_CONSTANT) return sn__onnx_give_constant(m, v->constant);
+  if (v && v->kind == SN__ONNX_CONSTANT) return expand_constant(m, v->constant);
   v = sn__onnx_operand(m, 0);
   uint32_t n, copies[MOST];
   const int64_t *shape = sn__onnx_ints(m, "shape", 1, &n);
   if (!v || m->err->code != SN_OK) return m->err->code;
-  int64_t dims[SN__ONNX_RANK], times = 1;
+  int64_t dims[SN__ONNX_RANK], times = 1, axes = 0;
+  uint64_t numbers = sn__onnx_numbers(m, v);
   if (n != v->rank) return sn__onnx_fail(m, "its shape has another number of dimensions than its input");
   for (uint32_t i = 0; i < n; i++) {
     bool wider = i > 0 && v->dims[i] == 1 && shape[i] > 1;
-    if (wider) times = times == 1 ? shape[i] : INT64_MAX;
+    if (wider && !sn_mul(numbers, (uint64_t)shape[i], &numbers)) return sn__onnx_fail(m, "its output is too large");
+    if (wider) times = shape[i], axes++;
     dims[i] = wider ? shape[i] : v->dims[i];
   }
-  if (times > MOST) return sn__onnx_fail(m, "only up to %d times along one axis is known", MOST);
+  if (times > MOST || axes > 1) return sn__onnx_give(m, 0, sn__onnx_spread(m, v, numbers), n, dims);
   if (times == 1) return sn__onnx_give_same(m, v, v->layer);
   for (int64_t i = 0; i < times; i++) copies[i] = v->layer;
   return sn__onnx_give(m, 0, sn__onnx_add(m, "", SN_CONCAT, &(sn_attr){0}, copies, (uint32_t)times), n, dims);
+}
+
+/* What the branch that is taken makes; its nodes stood ahead. */
+sn_status sn__onnx_branch(sn__importer *m) {
+  const sn__onnx_value *condition = sn__onnx_input(m, 0);
+  const sn__onnx_tensor *t = condition && condition->kind == SN__ONNX_CONSTANT ? condition->constant : NULL;
+  if (!t || t->n_values != 1) return sn__onnx_fail(m, "its condition is computed by the network");
+  const sn__onnx_attribute *taken = sn__onnx_find(m->node, t->values[0] ? "then_branch" : "else_branch");
+  if (!taken || taken->n_outputs != m->node->n_outputs) return sn__onnx_fail(m, "its branch has other outputs");
+  for (uint32_t i = 0; i < taken->n_outputs; i++) {
+    const sn__onnx_value *made = sn__onnx_named(m, taken->outputs[i]);
+    if (!made || made->kind == SN__ONNX_UNKNOWN || made->kind == SN__ONNX_LOST)
+      return sn__onnx_fail(m, "its branch does not make output %" PRIu32, i + 1);
+    *sn__onnx_named(m, m->node->outputs[i]) = *made;
+  }
+  return SN_OK;
 }
 
 /* What a constant's value can be that is no number. */

@@ -80,14 +80,14 @@ static size_t print_refusal(const sn__onnx_refusal *r, char *text, size_t room) 
 
 /* All of them at once, as far as there is room. */
 static sn_status report_refused(sn__importer *m) {
-  char list[360] = "", op[SHOWN];
+  char list[330] = "", op[SHOWN];
   size_t used = 0;
   uint32_t listed = 0;
   const sn__onnx_refusal *first = m->refusals;
   if (m->refused == 0 || m->err->code != SN_OK) return m->err->code;
   if (m->refused == 1 && *first->reason)
-    return sn_fail(m->err, SN_BAD_INPUT, "node \"%.80s\" (%s): %s", first->name, clean(first->first->op, op, sizeof op),
-                   first->reason);
+    return sn_fail(m->err, SN_BAD_INPUT, "node \"%.80s\" (%s): %s; or " SN_RECORD_IT, first->name,
+                   clean(first->first->op, op, sizeof op), first->reason);
   for (uint32_t i = 0; i < m->n_refusals; i++) {
     char item[600];
     size_t length = print_refusal(&m->refusals[i], item, sizeof item);
@@ -99,11 +99,10 @@ static sn_status report_refused(sn__importer *m) {
   if (listed < m->refused)
     snprintf(rest, sizeof rest, ", and %" PRIu32 " more %s", m->refused - listed,
              m->refused - listed == 1 ? "node" : "nodes");
-  return sn_fail(
-      m->err, SN_BAD_INPUT,
-      "operators that cannot be imported: %s%s; export a model without these parts, or with what docs/networks.md "
-      "lists in their place",
-      list, rest);
+  return sn_fail(m->err, SN_BAD_INPUT,
+                 "operators that cannot be imported: %s%s; export a model without these parts (docs/networks.md), "
+                 "or " SN_RECORD_IT,
+                 list, rest);
 }
 
 /* ---- the graph ---- */
@@ -121,6 +120,25 @@ static sn_status mark_parameters(sn__importer *m) {
   for (uint32_t i = 0; i < g->n_initializers; i++)
     if ((g->initializers[i].parameter = is_float(&g->initializers[i]))) g->initializers[i].owner = &owners[i];
   return SN_OK;
+}
+
+/* "b_mean: BUFFER target='mean' persistent=True": what a module has beside its parameters is not trained. */
+static void unmark_buffers(sn__importer *m) {
+  static const char says[] = ": BUFFER target='";
+  const char *at = m->model.signature;
+  while ((at = strstr(at, says))) {
+    at += strlen(says);
+    const size_t length = strcspn(at, "'\n");
+    char name[300];
+    if (length >= sizeof name) continue;
+    memcpy(name, at, length);
+    name[length] = '\0';
+    const sn__onnx_value *v = sn__onnx_named(m, name);
+    if (!v || v->kind != SN__ONNX_CONSTANT) continue;
+    sn__onnx_tensor *t = &m->model.initializers[v - m->values];
+    t->parameter = false;
+    t->owner = NULL;
+  }
 }
 
 static sn_status name_values(sn__importer *m) {
@@ -143,6 +161,7 @@ static sn_status name_values(sn__importer *m) {
   for (uint32_t i = 0; i < g->n_nodes; i++)
     for (uint32_t k = 0; k < g->nodes[i].n_outputs; k++) sn__names_add(&m->names, g->nodes[i].outputs[k], n++);
   sn__names_sort(&m->names);
+  unmark_buffers(m);
   return SN_OK;
 }
 
@@ -182,20 +201,18 @@ static bool is_whole(const sn__onnx_tensor *in) {
   return in->type == SN__ONNX_INT64 || in->type == SN__ONNX_INT32 || in->type == SN__ONNX_BOOL;
 }
 
-/* The batch: of the inputs that are no initializers the one of floats, else the first. */
+/* Floats, but no mask and no number of an image. */
+static bool can_be_images(const sn__onnx_tensor *in) {
+  return !is_whole(in) && in->rank > 1 && !strstr(in->name, "mask");
+}
+
+/* The batch: of the inputs that are no initializers the first one of floats, else the first. */
 static const sn__onnx_tensor *find_input(sn__importer *m) {
   const sn__onnx_tensor *found = NULL;
-  char first[SHOWN], second[SHOWN];
   for (uint32_t i = 0; i < m->model.n_inputs; i++) {
     const sn__onnx_tensor *in = &m->model.inputs[i];
     if (sn__onnx_named(m, in->name)->kind == SN__ONNX_CONSTANT) continue;
-    if (found && !is_whole(found) && !is_whole(in)) {
-      sn_fail(m->err, SN_BAD_INPUT,
-              "it has two inputs of floats, \"%s\" and \"%s\"; export the part behind one of them",
-              clean(found->name, first, sizeof first), clean(in->name, second, sizeof second));
-      return NULL;
-    }
-    if (!found || (is_whole(found) && !is_whole(in))) found = in;
+    if (!found || (!can_be_images(found) && can_be_images(in))) found = in;
   }
   if (!found) sn_fail(m->err, SN_BAD_INPUT, "it has no input");
   if (found) m->batch_name = found->name;
@@ -207,14 +224,16 @@ static bool is_tokens(const char *name) {
   return strstr(name, "input_ids") || (strstr(name, "decoder") && !strstr(name, "mask") && !strstr(name, "position"));
 }
 
-/* The other inputs: tokens of a second half are those of the batch; masks, kinds and positions of tokens are constants.
- */
+/* The other inputs: tokens of a second half are those of the batch; what else there is - masks, kinds and positions of
+ * tokens, numbers of steps, text beside images - are constants, of which an operator with weights makes a GIVEN. */
 static void give_others(sn__importer *m, const sn__onnx_tensor *batch) {
   const sn__onnx_value same = *sn__onnx_named(m, batch->name);
   for (uint32_t i = 0; i < m->model.n_inputs; i++) {
-    const sn__onnx_tensor *in = &m->model.inputs[i];
+    sn__onnx_tensor *in = &m->model.inputs[i];
     sn__onnx_value *v = sn__onnx_named(m, in->name);
     if (v->kind != SN__ONNX_UNKNOWN) continue;
+    if (m->named && in->rank > 0 && in->dims[0] == 0) in->dims[0] = m->batch;
+    in->given = true;
     *v = (sn__onnx_value){.kind = SN__ONNX_CONSTANT, .rank = in->rank, .constant = in};
     memcpy(v->dims, in->dims, sizeof v->dims);
     if (m->tokens && in->rank == 2 && is_tokens(in->name))
@@ -269,6 +288,7 @@ static sn_status begin(sn__importer *m, const char *title, uint32_t image) {
   *v = (sn__onnx_value){.kind = SN__ONNX_LAYER, .layer = SN_DATA_LAYER, .rank = in->rank};
   v->dims[0] = m->batch;
   for (uint32_t i = 1; i < in->rank; i++) v->dims[i] = side[place_of(i, in->rank, tokens)];
+  sn__onnx_lay_dense(v);
   give_others(m, in);
   return sn__onnx_keep(m, SN_DATA_LAYER, (sn__onnx_made){.shape = m->b->data, .planes = m->b->planes}) ? SN_OK
                                                                                                        : m->err->code;
@@ -326,23 +346,55 @@ static void mark_needed(sn__importer *m) {
     for (uint32_t k = 0; k < node->n_outputs; k++) needed = needed || sn__onnx_named(m, node->outputs[k])->needed;
     g->nodes[i].needed = needed;
     for (uint32_t k = 0; needed && k < node->n_inputs; k++) need(m, node->inputs[k]);
+    for (uint32_t k = 0; needed && k < node->n_attributes; k++)
+      for (uint32_t o = 0; o < node->attributes[k].n_outputs; o++) need(m, node->attributes[k].outputs[o]);
   }
 }
 
-static sn_status map_nodes(sn__importer *m, const sn__names *taken, const char *const *names) {
+typedef struct node_names {
+  const sn__names *taken;
+  const char *const *names;
+} node_names;
+
+/* Whether the branches that a node is in are taken: what their conditions are is known ahead. */
+static bool is_taken(const sn__importer *m, const sn__onnx_guard *guard) {
+  for (; guard; guard = guard->outer) {
+    const sn__onnx_value *v = sn__onnx_named(m, guard->condition);
+    const sn__onnx_tensor *t = v && v->kind == SN__ONNX_CONSTANT ? v->constant : NULL;
+    if (!t || t->n_values != 1 || (t->values[0] != 0) != guard->wanted) return false;
+  }
+  return true;
+}
+
+static bool take_node(sn__importer *m, const node_names *n, uint32_t i) {
+  m->node = &m->model.nodes[i];
+  m->extra = 0;
+  if (!m->node->needed || !is_taken(m, m->node->guard)) return false;
+  m->name = layer_name(m, n->taken, n->names, i);
+  if (!m->name) sn_fail_memory(m->err);
+  return m->name != NULL;
+}
+
+static void map_node(sn__importer *m, sn__onnx_rule rule) {
+  bool known = rule || is_known(m->node), looked_at = known && (rule || has_all_inputs(m));
+  if (looked_at && rule)
+    rule(m);
+  else if (looked_at)
+    sn__onnx_map(m);
+  if (looked_at && m->err->code == SN_OK) return;
+  lose_outputs(m);
+  if (!known || m->err->code == SN_BAD_INPUT) refuse(m);
+}
+
+static sn_status map_nodes(sn__importer *m, const node_names *n) {
   mark_needed(m);
-  for (uint32_t i = 0; i < m->model.n_nodes && m->err->code == SN_OK; i++) {
-    m->node = &m->model.nodes[i];
-    if (!m->node->needed) continue;
-    m->name = layer_name(m, taken, names, i);
-    m->extra = 0;
-    if (!m->name) return sn_fail_memory(m->err);
-    bool known = is_known(m->node), looked_at = known && has_all_inputs(m);
-    if (looked_at) sn__onnx_map(m);
-    if (looked_at && m->err->code == SN_OK) continue;
-    lose_outputs(m);
-    if (!known || m->err->code == SN_BAD_INPUT) refuse(m);
-    if (m->b->err.code != SN_OK) break;
+  for (uint32_t i = 0; i < m->model.n_nodes && m->err->code == SN_OK && m->b->err.code == SN_OK; i++) {
+    uint32_t last;
+    sn__onnx_rule rule = sn__onnx_call(m, i, &last);
+    if (rule && !m->model.nodes[last].needed) rule = NULL;
+    for (; rule && i < last; i++)
+      if (take_node(m, n, i) && sn__onnx_computes_constant(m)) map_node(m, NULL);
+    if (take_node(m, n, i)) map_node(m, rule);
   }
   return report_refused(m);
 }
@@ -361,7 +413,7 @@ static sn_status map_all(sn__importer *m) {
       sn__names_add(&taken, names[i], i);
   }
   sn__names_sort(&taken);
-  if (m->err->code == SN_OK) map_nodes(m, &taken, names);
+  if (m->err->code == SN_OK) map_nodes(m, &(node_names){&taken, names});
   sn__names_free(&taken);
   return m->err->code;
 }

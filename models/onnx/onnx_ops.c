@@ -12,8 +12,15 @@
 
 /* ---- what rules share ---- */
 
+/* The first output, which was made of the operand, lies as that may say. */
+static sn_status lay(sn__importer *m, const sn__onnx_value *v) {
+  if (m->err->code == SN_OK) sn__onnx_lay_like(m, sn__onnx_named(m, m->node->outputs[0]), v);
+  return m->err->code;
+}
+
 sn_status sn__onnx_give_same(sn__importer *m, const sn__onnx_value *v, uint32_t layer) {
-  return sn__onnx_give(m, 0, layer, v->rank, v->dims);
+  const sn__onnx_value from = *v; /* the output may have its name */
+  return sn__onnx_give(m, 0, layer, v->rank, v->dims) ? m->err->code : lay(m, &from);
 }
 
 /* Of the same numbers, but not those of the same parameter: PyTorch's older exporter writes factors and biases that
@@ -31,7 +38,9 @@ sn_status sn__onnx_alias(sn__importer *m) {
   if (v && v->kind == SN__ONNX_CONSTANT)
     return sn__onnx_give_constant(m, v->rank < 2 ? of_nobody(m, v->constant) : v->constant);
   v = sn__onnx_operand(m, 0);
-  return v ? sn__onnx_give_same(m, v, v->layer) : m->err->code;
+  if (!v) return m->err->code;
+  bool copies = strstr(m->node->call, "contiguous_format") && !sn__onnx_is_dense(v);
+  return copies ? sn__onnx_give(m, 0, sn__onnx_copy(m, v), v->rank, v->dims) : sn__onnx_give_same(m, v, v->layer);
 }
 
 static sn_status add_same(sn__importer *m, sn_op op, const sn_attr *attr) {
@@ -56,8 +65,10 @@ sn_status sn__onnx_give_image(sn__importer *m, const sn__onnx_value *v, uint32_t
   if (layer == SN_NONE) return m->err->code;
   sn_shape s = sn__onnx_shape(m, layer);
   const uint32_t planes = v->rank == 5 ? sn__onnx_planes(m, layer) : 1;
-  const int64_t image[] = {m->batch, s.c, s.h, s.w}, volume[] = {m->batch, s.c, planes, s.h / planes, s.w};
-  return sn__onnx_give(m, 0, layer, v->rank, v->rank == 5 ? volume : image);
+  const sn__onnx_value made = {.kind = SN__ONNX_LAYER, .layer = layer};
+  const int64_t images = (int64_t)sn__onnx_images(m, &made);
+  const int64_t image[] = {images, s.c, s.h, s.w}, volume[] = {images, s.c, planes, s.h / planes, s.w};
+  return sn__onnx_give(m, 0, layer, v->rank, v->rank == 5 ? volume : image) ? m->err->code : lay(m, v);
 }
 
 sn_status sn__onnx_give_changed(sn__importer *m, const sn__onnx_value *v, int64_t axis, int64_t side, uint32_t layer) {
@@ -87,7 +98,8 @@ static sn_status linear(sn__importer *m, const sn__onnx_value *v, const sn__onnx
   const sn__onnx_owner *o = weights->constant->owner;
   const bool awaits = !bias && o && o->layer != 0 && o->beside && m->b->layers[o->layer].op == SN_FC;
   sn_attr a = {.channels = sn__onnx_whole(m, channels), .bias = bias || awaits, .positions = true};
-  uint32_t x = sn__onnx_positions(m, v, -1);
+  const sn__onnx_value flat = sn__onnx_flat(m, v, 1);
+  uint32_t x = flat.layer == SN_NONE ? SN_NONE : sn__onnx_positions(m, &flat, -1);
   uint32_t layer = sn__onnx_add_weighted(m, SN_FC, &a, x, weights, awaits ? o->beside : sn__onnx_owner_of(bias));
   if (awaits && layer != SN_NONE) {
     m->made[layer].awaits = m->b->layers[layer].attr->weights_of != 0;
@@ -109,7 +121,9 @@ static sn_status gemm(sn__importer *m) {
 }
 
 /* As many matrices of the last two dimensions as the others make. */
-static uint32_t as_matrices(sn__importer *m, const sn__onnx_value *v) {
+static uint32_t as_matrices(sn__importer *m, const sn__onnx_value *given) {
+  const sn__onnx_value flat = sn__onnx_flat(m, given, 2), *v = &flat;
+  if (v->layer == SN_NONE) return SN_NONE;
   return sn__onnx_as(m, v, 0, (uint64_t)sn__onnx_dim(v, -2), (uint64_t)sn__onnx_dim(v, -1));
 }
 
@@ -134,15 +148,25 @@ static uint32_t add_norm(sn__importer *m, sn_op op, const sn_attr *attr, uint32_
   return sn__onnx_add_weighted(m, op, attr, x, sn__onnx_input(m, 1), sn__onnx_owner_of(sn__onnx_input(m, 2)));
 }
 
+/* Also of tokens that stand one behind the other, as if each were an image. */
 static sn_status batch_norm(sn__importer *m) {
   const sn__onnx_value *v = sn__onnx_operand(m, 0);
   if (!v) return m->err->code;
+  if (v->rank < 4 && v->dims[0] != m->batch) {
+    uint32_t x = sn__onnx_as(m, v, (uint64_t)sn__onnx_dim(v, 1), 0, 1);
+    return sn__onnx_give_same(m, v, add_norm(m, SN_BN, &(sn_attr){0}, x));
+  }
   return sn__onnx_give_same(m, v, add_norm(m, SN_BN, &(sn_attr){0}, sn__onnx_image(m, v)));
 }
 
+/* PyTorch's is of plain images alone. */
 static sn_status norm_groups(sn__importer *m, int64_t groups) {
   const sn__onnx_value *v = sn__onnx_operand(m, 0);
   if (!v) return m->err->code;
+  sn__onnx_value plain = *v;
+  if (!sn__onnx_is_dense(v)) plain.layer = sn__onnx_copy(m, v);
+  if (plain.layer == SN_NONE) return m->err->code;
+  v = &plain;
   const sn_attr a = {.groups = groups ? sn__onnx_whole(m, groups) : sn__onnx_whole(m, sn__onnx_dim(v, 1))};
   return sn__onnx_give_same(m, v, add_norm(m, SN_GROUP_NORM, &a, sn__onnx_image(m, v)));
 }
@@ -199,6 +223,9 @@ static sn_status activation(sn__importer *m) {
                {"Softplus", SN_ACT_SOFTPLUS},
                {"Mish", SN_ACT_MISH},
                {"Clip", SN_ACT_RELU6},
+               {"Exp", SN_ACT_EXP},
+               {"Sin", SN_ACT_SIN},
+               {"Cos", SN_ACT_COS},
                {"Swish", SN_ACT_SILU}};
   const sn__onnx_attribute *alpha = sn__onnx_find(m->node, "alpha");
   sn_attr a = {0};
@@ -236,183 +263,9 @@ static sn_status softmax(sn__importer *m) {
   return last ? sn__onnx_alias(m) : add_same(m, SN_PROBABILITIES, &(sn_attr){0});
 }
 
-bool sn__onnx_is_single(const sn__onnx_value *v) {
-  for (uint32_t i = 0; i < v->rank; i++)
-    if (v->dims[i] != 1) return false;
-  return v->kind != SN__ONNX_CONSTANT || !v->constant->shapeless;
-}
-
-/* Of the batch there may be as many as the file was exported with. */
-bool sn__onnx_takes(const sn__onnx_value *v, const sn__onnx_value *constant) {
-  for (uint32_t i = 0; i < constant->rank; i++) {
-    int64_t side = constant->dims[constant->rank - 1 - i];
-    if (side != 1 && (i >= v->rank || (i + 1 < v->rank && side != v->dims[v->rank - 1 - i]))) return false;
-  }
-  return true;
-}
-
-/* What is neither trained nor of another size changes nothing and keeps nothing. */
-static sn_status take_mask(sn__importer *m, const sn__onnx_value *v, const sn__onnx_value *mask) {
-  if (sn__onnx_takes(v, mask)) return sn__onnx_give_same(m, v, v->layer);
-  return sn__onnx_fail(m,
-                       "it has a constant of other dimensions than its operand; export it with the sizes you ask for");
-}
-
-/* Rows of a table: of the axis that is as long as a row. */
-static sn_status add_looked_up(sn__importer *m, const sn__onnx_value *v, const sn__onnx_tensor *table) {
-  int64_t axis = v->rank - 1;
-  while (axis > 0 && v->dims[axis] != table->columns) axis--;
-  if (axis == 0) return sn__onnx_fail(m, "no sum with rows of a table");
-  if (table->owner && table->owner->layer) return sn__onnx_give_same(m, v, v->layer); /* the same again */
-  uint32_t x = sn__onnx_positions(m, v, axis);
-  const sn_attr a = {.rows = sn__onnx_whole(m, table->rows)};
-  uint32_t layer = sn__onnx_add(m, "", SN_POSITION, &a, &x, 1);
-  if (table->owner && layer != SN_NONE) table->owner->layer = layer;
-  return sn__onnx_give_same(m, v, layer);
-}
-
-/* Whether the constant is a bias of the CONV or FC before it, which then has it. Where that shares weights, it is the
- * owner's bias, or the weights are its own after all. */
-static bool add_bias(sn__importer *m, const sn__onnx_value *v, const sn__onnx_value *constant, uint64_t numbers) {
-  const sn_layer *maker = &m->b->layers[v->layer];
-  sn__onnx_made *made = &m->made[v->layer];
-  sn_attr attr = *maker->attr;
-  const sn__onnx_owner *beside = sn__onnx_owner_of(constant);
-  bool own = !attr.bias && attr.weights_of == 0 && !(made->weights && made->weights->shared);
-  if ((maker->op != SN_FC && maker->op != SN_CONV) || numbers != made->shape.c || !(own || made->awaits)) return false;
-  if (made->awaits && made->weights && beside != made->weights->beside) attr.weights_of = 0;
-  attr.bias = true;
-  if (own && made->weights) made->weights->beside = beside;
-  sn__builder_change(m->b, v->layer, &attr);
-  made->awaits = false;
-  return true;
-}
-
-/* A bias: of a CONV or FC that has none it is theirs, else of positions, a row for each. */
-static sn_status add_constant(sn__importer *m, const sn__onnx_value *v, const sn__onnx_value *constant) {
-  uint64_t all = 1;
-  if (sn__onnx_is_single(constant)) return sn__onnx_give_same(m, v, v->layer);
-  if (!constant->constant->parameter) return take_mask(m, v, constant);
-  if (constant->constant->rows > 0) return add_looked_up(m, v, constant->constant);
-  if (constant->constant->shapeless) return sn__onnx_fail(m, "no sum of one shape");
-  if (m->b->layers[v->layer].op == SN_MATMUL) return take_mask(m, v, constant); /* scores of attention */
-  for (uint32_t i = 0; i < constant->rank; i++)
-    if (constant->dims[i] < 1 || !sn_mul(all, (uint64_t)constant->dims[i], &all))
-      return sn__onnx_fail(m, "no sum of one shape");
-  if (add_bias(m, v, constant, all)) return sn__onnx_give_same(m, v, v->layer);
-  bool by_channel = v->rank > 2 && v->rank <= 4 && constant->rank + 1 >= v->rank && all == (uint64_t)v->dims[1] &&
-                    sn__onnx_dim(constant, -1) == 1;
-  uint32_t x = by_channel ? sn__onnx_image(m, v) : sn__onnx_positions(m, v, -1);
-  if (x == SN_NONE) return m->err->code;
-  uint64_t channels = sn__onnx_shape(m, x).c;
-  if (all % channels != 0) return sn__onnx_fail(m, "no sum with a row of its channels");
-  const sn_attr a = {.rows = sn__onnx_whole(m, (int64_t)(all / channels))};
-  return sn__onnx_give_same(m, v, sn__onnx_add_weighted(m, SN_POSITION, &a, x, constant, NULL));
-}
-
-static bool same_dims(const sn__onnx_value *a, const sn__onnx_value *b) {
-  return a->rank == b->rank && memcmp(a->dims, b->dims, a->rank * sizeof *a->dims) == 0;
-}
-
-/* Which of the two operands is a value of the network, and the other one. */
-static const sn__onnx_value *value_of_two(sn__importer *m, const sn__onnx_value **other) {
-  const sn__onnx_value *first = sn__onnx_input(m, 0), *second = sn__onnx_input(m, 1);
-  bool turned = first && first->kind == SN__ONNX_CONSTANT;
-  *other = turned ? first : second;
-  if (!*other) sn__onnx_fail(m, "it has no second input");
-  return *other ? sn__onnx_operand(m, turned) : NULL;
-}
-
-static sn_status add(sn__importer *m) {
-  const sn__onnx_value *other, *v = value_of_two(m, &other);
-  if (!v) return m->err->code;
-  if (other->kind == SN__ONNX_CONSTANT) return add_constant(m, v, other);
-  if (!same_dims(v, other)) return sn__onnx_fail(m, "a sum of values of two shapes is not known");
-  const uint32_t both[] = {v->layer, sn__onnx_as_layer(m, other, v->layer)};
-  return sn__onnx_give_same(m, v, sn__onnx_add(m, "", SN_JOIN, &(sn_attr){0}, both, 2));
-}
-
-/* Of any number of values; of two it may be what Add may be. */
-static sn_status add_all(sn__importer *m) {
-  enum { MOST = 64 };
-  const sn__onnx_value *first = sn__onnx_operand(m, 0);
-  uint32_t all[MOST], n = m->node->n_inputs;
-  if (!first || n == 2) return n == 2 ? add(m) : m->err->code;
-  if (n == 1) return sn__onnx_alias(m);
-  if (n > MOST) return sn__onnx_fail(m, "it has more than %d inputs", MOST);
-  for (uint32_t i = 0; i < n; i++) {
-    const sn__onnx_value *v = sn__onnx_operand(m, i);
-    if (!v) return m->err->code;
-    if (!same_dims(first, v)) return sn__onnx_fail(m, "a sum of values of two shapes is not known");
-    all[i] = sn__onnx_as_layer(m, v, first->layer);
-  }
-  return sn__onnx_give_same(m, first, sn__onnx_add(m, "", SN_JOIN, &(sn_attr){0}, all, n));
-}
-
-/* A number for each of the value's is a dropout, one an image is stochastic depth. */
-static sn_status drop(sn__importer *m, const sn__onnx_value *v, const sn__onnx_value *mask) {
-  bool images = true, all = mask->rank == v->rank;
-  for (uint32_t i = 1; i < mask->rank; i++) {
-    images = images && mask->dims[i] == 1;
-    all = all && mask->dims[i] == v->dims[i];
-  }
-  if (!images && !all) return sn__onnx_fail(m, "only random masks of values or whole images are known");
-  const sn_attr a = {.ratio = 1 - mask->constant->keep, .images = !all};
-  return sn__onnx_give_same(m, v, sn__onnx_add(m, "", SN_DROPOUT, &a, &v->layer, 1));
-}
-
-static sn_status multiply_by_constant(sn__importer *m, const sn__onnx_value *v, const sn__onnx_value *constant) {
-  uint64_t all = 1;
-  if (sn__onnx_is_single(constant) && constant->constant->keep == 0) return sn__onnx_give_same(m, v, v->layer);
-  if (!constant->constant->parameter)
-    return constant->constant->keep > 0 ? drop(m, v, constant) : take_mask(m, v, constant);
-  for (uint32_t i = 0; i < constant->rank; i++)
-    if (constant->dims[i] < 1 || !sn_mul(all, (uint64_t)constant->dims[i], &all)) all = 0;
-  bool last = all == (uint64_t)sn__onnx_dim(v, -1), each = v->rank > 1 && v->rank <= 5 && all == (uint64_t)v->dims[1];
-  if (!last && !each) return take_mask(m, v, constant); /* such as angles of a rotary embedding */
-  uint32_t x = last ? sn__onnx_positions(m, v, -1) : sn__onnx_image(m, v);
-  if (x == v->layer && m->b->layers[x].op == SN_RMS_NORM) return sn__onnx_give_same(m, v, x); /* its factors */
-  return sn__onnx_give_same(m, v, sn__onnx_add_weighted(m, SN_SCALE, &(sn_attr){0}, x, constant, NULL));
-}
-
-/* x times a function of x that was made of it last: GELU by erf(), SiLU by a sigmoid. */
-static bool is_gate(sn__importer *m, const sn__onnx_value *x, const sn__onnx_value *function) {
-  sn_layer *maker = &m->b->layers[function->layer];
-  if (maker->op != SN_ACT || m->b->inputs[maker->first_input] != x->layer) return false;
-  sn_attr attr = *maker->attr;
-  attr.act = SN_ACT_SILU;
-  if (maker->attr->act == SN_ACT_SIGMOID) sn__builder_change(m->b, function->layer, &attr);
-  return maker->attr->act == SN_ACT_SILU || maker->attr->act == SN_ACT_GELU;
-}
-
 /* The products and sums around it are GELU's. */
 static sn_status gelu_by_erf(sn__importer *m) {
   return add_same(m, SN_ACT, &(sn_attr){.act = SN_ACT_GELU});
-}
-
-static sn_status multiply(sn__importer *m) {
-  const sn__onnx_value *other, *v = value_of_two(m, &other);
-  if (!v) return m->err->code;
-  if (other->kind == SN__ONNX_CONSTANT) return multiply_by_constant(m, v, other);
-  if (is_gate(m, v, other)) return sn__onnx_give_same(m, v, other->layer);
-  if (is_gate(m, other, v)) return sn__onnx_give_same(m, v, v->layer);
-  if (sn__onnx_numbers(m, v) < sn__onnx_numbers(m, other)) {
-    const sn__onnx_value *swapped = v;
-    v = other, other = swapped;
-  }
-  bool same = same_dims(v, other);
-  const uint32_t both[] = {same ? v->layer : sn__onnx_image(m, v),
-                           same ? sn__onnx_as_layer(m, other, v->layer) : sn__onnx_image(m, other)};
-  return sn__onnx_give_same(m, v, sn__onnx_add(m, "", SN_MUL, &(sn_attr){0}, both, 2));
-}
-
-/* By or less a number or a mask, which changes no size. */
-static sn_status shift(sn__importer *m) {
-  const sn__onnx_value *v = sn__onnx_operand(m, 0), *other = sn__onnx_input(m, 1);
-  if (!v) return m->err->code;
-  if (other && other->kind == SN__ONNX_CONSTANT && (sn__onnx_is_single(other) || !other->constant->parameter))
-    return take_mask(m, v, other);
-  return sn__onnx_fail(m, "only a single number is known as its second input");
 }
 
 /* ---- the table ---- */
@@ -427,9 +280,14 @@ static const struct {
     {"AveragePool", sn__onnx_average_pool},
     {"GlobalMaxPool", sn__onnx_global_max_pool},
     {"GlobalAveragePool", sn__onnx_global_average_pool},
-    {"ReduceMean", sn__onnx_reduce_mean},
+    {"ReduceMean", sn__onnx_reduce},
+    {"ReduceSum", sn__onnx_reduce},
+    {"ReduceMax", sn__onnx_reduce},
+    {"ReduceMin", sn__onnx_reduce},
+    {"ReduceL2", sn__onnx_reduce},
     {"Gemm", gemm},
     {"MatMul", matmul},
+    {"Einsum", sn__onnx_einsum},
     {"BatchNormalization", batch_norm},
     {"GroupNormalization", group_norm},
     {"InstanceNormalization", instance_norm},
@@ -449,14 +307,17 @@ static const struct {
     {"Mish", activation},
     {"Swish", activation},
     {"Clip", activation},
+    {"Exp", activation},
+    {"Sin", activation},
+    {"Cos", activation},
     {"Dropout", dropout},
     {"Softmax", softmax},
     {"LogSoftmax", softmax},
-    {"Add", add},
-    {"Sum", add_all},
-    {"Mul", multiply},
-    {"Div", shift},
-    {"Sub", shift},
+    {"Add", sn__onnx_add_two},
+    {"Sum", sn__onnx_add_all},
+    {"Mul", sn__onnx_multiply},
+    {"Div", sn__onnx_divide},
+    {"Sub", sn__onnx_subtract},
     {"Transpose", sn__onnx_transpose},
     {"Reshape", sn__onnx_reshape},
     {"Flatten", sn__onnx_flatten},
@@ -471,10 +332,14 @@ static const struct {
     {"SplitToSequence", sn__onnx_split_later},
     {"SequenceAt", sn__onnx_part_of_split},
     {"Gather", sn__onnx_gather},
+    {"GatherND", sn__onnx_gather_nd},
     {"Pad", sn__onnx_pad},
+    {"DepthToSpace", sn__onnx_move_depth},
+    {"SpaceToDepth", sn__onnx_move_depth},
     {"Resize", sn__onnx_resize},
     {"Upsample", sn__onnx_resize},
     {"Constant", sn__onnx_constant_rule},
+    {"If", sn__onnx_branch},
     {"Erf", gelu_by_erf},
     {"Expand", sn__onnx_expand_rule},
     {"Shape", sn__onnx_shape_rule},

@@ -43,9 +43,49 @@ static void fail_constant(sn__importer *m, const char *name) {
                 sn_utf8_clean(what), sn_utf8_clean(batch));
 }
 
+static uint64_t product(const int64_t *dims, uint32_t rank) {
+  uint64_t all = 1;
+  for (uint32_t i = 0; i < rank; i++)
+    if (dims[i] < 1 || !sn_mul(all, (uint64_t)dims[i], &all) || all > SN_MAX_NET_BYTES) return 0;
+  return all;
+}
+
+uint32_t sn__onnx_given(sn__importer *m, sn__onnx_value *v, uint64_t c, uint64_t h, uint64_t w, bool once) {
+  const sn__onnx_tensor *t = v->kind == SN__ONNX_CONSTANT ? v->constant : NULL;
+  const uint32_t batch = SN_DATA_LAYER;
+  if (!t || t->parameter || t->shapeless || (t->keep > 0 && !t->given) || v->rank == 0) return SN_NONE;
+  if (v->given > 0) return v->given;
+  if (c > SN_MAX_DIM || h > SN_MAX_DIM || w > SN_MAX_DIM || c * h * w == 0) return SN_NONE;
+  const sn_attr a = {.shape = {(uint32_t)c, (uint32_t)h, (uint32_t)w}, .once = once};
+  uint32_t layer = sn__onnx_add(m, "given", SN_GIVEN, &a, &batch, 1);
+  if (layer != SN_NONE) v->given = layer;
+  return layer;
+}
+
+/* A constant as a value of the network, in a copy: where it is a mask or a factor it stays a constant. */
+static const sn__onnx_value *as_value(sn__importer *m, const char *name) {
+  sn__onnx_value *v = sn__onnx_named(m, name), *seen;
+  if (!v || v->kind != SN__ONNX_CONSTANT) return NULL;
+  const bool once = v->rank > 0 && v->dims[0] != m->batch;
+  const uint64_t c = v->rank > 1 ? (uint64_t)v->dims[1] : 1, h = v->rank > 2 ? (uint64_t)v->dims[2] : 1;
+  const uint64_t rest = v->rank > 3 ? product(v->dims + 3, v->rank - 3) : 1;
+  uint32_t layer = sn__onnx_given(m, v, c, h, once ? rest * (uint64_t)v->dims[0] : rest, once);
+  if (layer == SN_NONE) return NULL;
+  if (!(seen = sn_arena_alloc(m->arena, 1, sizeof *seen))) {
+    sn_fail_memory(m->err);
+    return NULL;
+  }
+  *seen = (sn__onnx_value){.kind = SN__ONNX_LAYER, .layer = layer, .rank = v->rank};
+  memcpy(seen->dims, v->dims, sizeof seen->dims);
+  sn__onnx_lay_dense(seen);
+  return seen;
+}
+
 const sn__onnx_value *sn__onnx_operand(sn__importer *m, uint32_t n) {
-  const sn__onnx_value *v = sn__onnx_input(m, n);
+  const sn__onnx_value *v = sn__onnx_input(m, n), *given = NULL;
   if (v && v->kind == SN__ONNX_LAYER && !v->half && !v->sequence) return v;
+  if (v && v->kind == SN__ONNX_CONSTANT) given = as_value(m, m->node->inputs[n]);
+  if (given || m->err->code != SN_OK) return given;
   if (v && (v->half || v->sequence))
     sn__onnx_fail(m, "%s",
                   v->half ? "a power is known in RMSNorm and GELU alone" : "its input is a sequence of values");
@@ -56,15 +96,12 @@ const sn__onnx_value *sn__onnx_operand(sn__importer *m, uint32_t n) {
   return NULL;
 }
 
-static uint64_t product(const int64_t *dims, uint32_t rank) {
-  uint64_t all = 1;
-  for (uint32_t i = 0; i < rank; i++)
-    if (dims[i] < 1 || !sn_mul(all, (uint64_t)dims[i], &all) || all > SN_MAX_NET_BYTES) return 0;
-  return all;
+uint64_t sn__onnx_images(const sn__importer *m, const sn__onnx_value *v) {
+  return v->kind == SN__ONNX_LAYER && v->layer != SN_NONE && m->made[v->layer].once ? 1 : m->batch;
 }
 
 uint64_t sn__onnx_numbers(const sn__importer *m, const sn__onnx_value *v) {
-  return product(v->dims, v->rank) / m->batch;
+  return product(v->dims, v->rank) / sn__onnx_images(m, v);
 }
 
 int64_t sn__onnx_dim(const sn__onnx_value *v, int64_t axis) {
@@ -148,6 +185,9 @@ uint32_t sn__onnx_add(sn__importer *m, const char *what, sn_op op, const sn_attr
   if (layer == SN_NONE && (m->b->err.code == SN_OK || m->b->err.code == SN_NO_MEMORY)) sn_fail_memory(m->err);
   if (layer == SN_NONE) sn__onnx_fail(m, "%s", m->b->err.text);
   made.planes = sn_op_planes(op, &seen);
+  made.once = op == SN_GIVEN ? attr->once : n_inputs > 0;
+  for (uint32_t i = 0; i < n_inputs && op != SN_GIVEN; i++) made.once = made.once && m->made[inputs[i]].once;
+  made.call = m->node ? m->node->call : "";
   return layer != SN_NONE && sn__onnx_keep(m, layer, made) ? layer : SN_NONE;
 }
 
@@ -239,10 +279,18 @@ sn_status sn__onnx_give(sn__importer *m, uint32_t n, uint32_t layer, uint32_t ra
   *v = (sn__onnx_value){.kind = SN__ONNX_LAYER, .layer = layer, .rank = rank};
   memcpy(v->dims, dims, rank * sizeof *dims);
   uint64_t all = product(v->dims, v->rank);
-  if (all > 0 && all % m->batch == 0 && all / m->batch == (uint64_t)s.c * s.h * s.w) return SN_OK;
+  if (all > 0) sn__onnx_lay_dense(v);
+  const uint64_t images = sn__onnx_images(m, v);
+  if (all > 0 && all % images == 0 && all / images == (uint64_t)s.c * s.h * s.w) return SN_OK;
   return m->named ? sn__onnx_fail(m, "its output is not what --batch %" PRIu32 " makes it; export it with that batch",
                                   m->asked)
                   : sn__onnx_fail(m, "its output is not what the file's batch of %" PRIu32 " makes it", m->batch);
+}
+
+void sn__onnx_lay(sn__importer *m, uint32_t n, const int64_t *strides) {
+  if (m->err->code != SN_OK) return;
+  sn__onnx_value *v = sn__onnx_named(m, m->node->outputs[n]);
+  memcpy(v->strides, strides, v->rank * sizeof *strides);
 }
 
 sn_status sn__onnx_give_constant(sn__importer *m, const sn__onnx_tensor *constant) {

@@ -1,6 +1,8 @@
 /* What ONNX's operators with windows become, and its means over images; see models/onnx/onnx_internal.h. */
 #include "models/onnx/onnx_internal.h"
 
+#include "base/checked.h"
+
 #include <string.h>
 
 /* The i-th of a list, which an attribute may have left out. */
@@ -40,30 +42,62 @@ static void read_window(sn__importer *m, sn_attr *a, window over, const int64_t 
   read_axes(m, over, "dilations", NULL, (uint32_t *const[]){&a->dilation_d, &a->dilation_h, &a->dilation_w});
 }
 
+/* Rows, columns and planes put around. */
+typedef struct pads {
+  uint32_t before[AXES], behind[AXES];
+} pads;
+
+/* As many as the output has a window for every stride, one more of them behind, or before it where it says LOWER. */
+static pads pad_to_strides(sn__importer *m, const sn_attr *a, uint32_t x, window over, bool lower) {
+  const sn_shape in = sn__onnx_shape(m, x);
+  const uint32_t planes = sn__onnx_planes(m, x), sides[AXES] = {planes, in.h / planes, in.w};
+  const uint32_t kernel[AXES] = {a->kernel_d, a->kernel_h, a->kernel_w};
+  const uint32_t stride[AXES] = {a->stride_d, a->stride_h, a->stride_w};
+  const uint32_t dilation[AXES] = {a->dilation_d, a->dilation_h, a->dilation_w};
+  pads p = {{0}, {0}};
+  for (uint32_t i = over.first; i < over.behind; i++) {
+    const uint64_t every = stride[i] > 0 ? stride[i] : 1, apart = dilation[i] > 0 ? dilation[i] : 1;
+    const uint64_t wide = kernel[i] > 0 ? (kernel[i] - UINT64_C(1)) * apart + 1 : 1;
+    const uint64_t reach = ((sides[i] + every - 1) / every - 1) * every + wide;
+    const uint64_t both = reach > sides[i] ? reach - sides[i] : 0;
+    p.before[i] = sn__onnx_whole(m, (int64_t)(lower ? (both + 1) / 2 : both / 2));
+    p.behind[i] = sn__onnx_whole(m, (int64_t)(both - p.before[i]));
+  }
+  return p;
+}
+
+static pads read_pads(sn__importer *m, const sn_attr *a, uint32_t x, window over) {
+  const sn__onnx_attribute *automatic = sn__onnx_find(m->node, "auto_pad");
+  uint32_t n, axes = over.behind - over.first;
+  const int64_t *list = sn__onnx_ints(m, "pads", UINT32_MAX, &n);
+  pads p = {{0}, {0}};
+  if (automatic && strncmp(automatic->text, "SAME", 4) == 0 && strcmp(m->node->op, "ConvTranspose") == 0)
+    sn__onnx_fail(m, "auto_pad is not known; export it with pads");
+  else if (automatic && strncmp(automatic->text, "SAME", 4) == 0)
+    return pad_to_strides(m, a, x, over, strcmp(automatic->text, "SAME_LOWER") == 0);
+  for (uint32_t i = 0; i < axes; i++) {
+    p.before[over.first + i] = pick(m, list, n, i, 0);
+    p.behind[over.first + i] = pick(m, list, n, axes + i, 0);
+  }
+  return p;
+}
+
 /* Rows and columns put around ahead of it, where the two sides differ; else `a` takes them. */
 static uint32_t pad_window(sn__importer *m, sn_attr *a, uint32_t x, window over) {
-  uint32_t n;
-  const int64_t *pads = sn__onnx_ints(m, "pads", UINT32_MAX, &n);
-  const sn__onnx_attribute *automatic = sn__onnx_find(m->node, "auto_pad");
-  if (automatic && strncmp(automatic->text, "SAME", 4) == 0)
-    sn__onnx_fail(m, "auto_pad is not known; export it with pads");
-  uint32_t axes = over.behind - over.first, before[AXES] = {0}, behind[AXES] = {0};
-  for (uint32_t i = 0; i < axes; i++) {
-    before[over.first + i] = pick(m, pads, n, i, 0);
-    behind[over.first + i] = pick(m, pads, n, axes + i, 0);
-  }
-  if (memcmp(before, behind, sizeof before) == 0) {
-    a->pad_d = before[PLANES];
-    a->pad_h = before[ROWS];
-    a->pad_w = before[COLUMNS];
+  if (x == SN_NONE) return SN_NONE;
+  const pads p = read_pads(m, a, x, over);
+  if (memcmp(p.before, p.behind, sizeof p.before) == 0) {
+    a->pad_d = p.before[PLANES];
+    a->pad_h = p.before[ROWS];
+    a->pad_w = p.before[COLUMNS];
     return x;
   }
   if (over.first == PLANES) sn__onnx_fail(m, "pads of a volume that differ before and behind it are not known");
   sn_attr pad = {0};
   for (uint32_t i = ROWS; i < AXES; i++) {
-    uint32_t both = before[i] < behind[i] ? before[i] : behind[i];
+    uint32_t both = p.before[i] < p.behind[i] ? p.before[i] : p.behind[i];
     *(i == COLUMNS ? &pad.pad_w : &pad.pad_h) = both;
-    *(i == COLUMNS ? &pad.output_pad_w : &pad.output_pad_h) = before[i] + behind[i] - 2 * both;
+    *(i == COLUMNS ? &pad.output_pad_w : &pad.output_pad_h) = p.before[i] + p.behind[i] - 2 * both;
   }
   return sn__onnx_add(m, "pad", SN_PAD, &pad, &x, 1);
 }
@@ -127,25 +161,37 @@ sn_status sn__onnx_global_average_pool(sn__importer *m) {
   return pool(m, SN_POOL_AVERAGE, true);
 }
 
-/* Over all axes but the first and one other, its channels. */
-sn_status sn__onnx_reduce_mean(sn__importer *m) {
-  const sn__onnx_value *v = sn__onnx_operand(m, 0);
-  uint32_t n, reduced = 0, left = 0, rank = 0;
+/* The axes that it is over, as bits; of all there are where it names none. */
+static uint32_t reduced_axes(sn__importer *m, const sn__onnx_value *v) {
+  uint32_t n, set = 0;
   const int64_t *axes = sn__onnx_ints(m, "axes", 1, &n);
-  if (!v || m->err->code != SN_OK) return m->err->code;
   for (uint32_t i = 0; i < n; i++) {
     int64_t axis = axes[i] < 0 ? axes[i] + v->rank : axes[i];
-    if (axis >= 1 && axis < v->rank) reduced |= 1u << axis;
+    if (axis >= 0 && axis < v->rank) set |= 1u << axis;
   }
-  int64_t channels = 1, dims[SN__ONNX_RANK] = {v->dims[0]};
-  bool keeps = sn__onnx_int(m, "keepdims", 1) != 0;
-  for (uint32_t i = 1; i < v->rank; i++) {
-    bool gone = reduced >> i & 1;
-    if (!gone) left++, channels = v->dims[i];
-    if (keeps || !gone) dims[++rank] = gone ? 1 : v->dims[i];
+  return n > 0 || sn__onnx_int(m, "noop_with_empty_axes", 0) != 0 ? set : (1u << v->rank) - 1;
+}
+
+/* A mean or a sum of what stands along some axes keeps nothing; a maximum, and a root of squares, keep what they are of.
+ * What is left are channels of an image whose pixels they are over. */
+sn_status sn__onnx_reduce(sn__importer *m) {
+  const sn__onnx_value *v = sn__onnx_operand(m, 0);
+  if (!v) return m->err->code;
+  const uint32_t gone = reduced_axes(m, v);
+  bool keeps = sn__onnx_int(m, "keepdims", 1) != 0, sums = strstr("ReduceMean ReduceSum", m->node->op) != NULL;
+  int64_t dims[SN__ONNX_RANK];
+  uint64_t left = 1;
+  uint32_t rank = 0;
+  if (m->err->code != SN_OK) return m->err->code;
+  for (uint32_t i = 0; i < v->rank; i++) {
+    bool reduced = gone >> i & 1;
+    if (!reduced && !sn_mul(left, (uint64_t)v->dims[i], &left)) left = 0;
+    if (keeps || !reduced) dims[rank++] = reduced ? 1 : v->dims[i];
   }
-  if (left != 1) return sn__onnx_fail(m, "a mean that leaves other than the images' channels is not known");
-  uint32_t x = sn__onnx_as(m, v, (uint64_t)channels, 0, 1);
-  const sn_attr a = {.pool = SN_POOL_AVERAGE, .global = true};
-  return sn__onnx_give(m, 0, sn__onnx_add(m, "", SN_POOL, &a, &x, 1), rank + 1, dims);
+  if (gone == 0) return sn__onnx_give_same(m, v, v->layer);
+  const uint64_t images = sn__onnx_images(m, v);
+  if (left % images != 0 || (gone & 1 && v->dims[0] == m->batch)) return sn__onnx_fail(m, "it is over all images");
+  uint32_t x = sn__onnx_as(m, v, left / images, 0, 1);
+  const sn_attr a = {.pool = sums ? SN_POOL_AVERAGE : SN_POOL_MAX, .global = true};
+  return sn__onnx_give(m, 0, sn__onnx_add(m, "", SN_POOL, &a, &x, 1), rank, dims);
 }

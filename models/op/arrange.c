@@ -106,6 +106,25 @@ static sn_status resize_shape(const sn_attr *a, const sn_shape *inputs, uint32_t
   return sn__check_range("size", out->h, 1, err) ? err->code : sn__check_range("size", out->w, 1, err);
 }
 
+static sn_status expand_shape(const sn_attr *a, const sn_shape *inputs, uint32_t count, sn_shape *out, sn_err *err) {
+  (void)count;
+  const sn_shape in = inputs[0];
+  *out = shape_of(in.n, a->shape);
+  bool fits = true;
+  for (sn_side axis = 0; axis < SN_SIDES; axis++)
+    fits = fits && a->shape[axis] >= 1 && (side(in, axis) == a->shape[axis] || side(in, axis) == 1);
+  if (fits) return SN_OK;
+  return sn_fail(err, SN_BAD_INPUT,
+                 "%" PRIu32 "x%" PRIu32 "x%" PRIu32 " cannot become %" PRIu32 "x%" PRIu32 "x%" PRIu32
+                 " (channels x height x width): only sides of 1 can be repeated",
+                 in.c, in.h, in.w, a->shape[0], a->shape[1], a->shape[2]);
+}
+
+static const char *expand_simulated_only(const sn_attr *a) {
+  (void)a;
+  return "which PyTorch makes without moving a number";
+}
+
 /* ---- definitions ---- */
 
 static uint32_t reshape_planes(const sn_attr *a) {
@@ -174,3 +193,10 @@ const sn_op_def sn__op_RESIZE = {
     .has = resize_has,
     .shape = resize_shape,
     .traffic = sn__traffic_once};
+
+const sn_op_def sn__op_EXPAND = {.name = "EXPAND",
+                                 .called = (const char *const[]){"repeat", "broadcast", NULL},
+                                 .simulated_only = expand_simulated_only,
+                                 .keys = {{"shape", SN_KEY_SIDES, SN_AT(shape), .required = true, .always = true}},
+                                 .shape = expand_shape,
+                                 .traffic = sn__traffic_once};

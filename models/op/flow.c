@@ -28,18 +28,62 @@ static sn_status fail_unequal(const char *what, const sn_attr *a, const sn_shape
 
 const sn_op_def sn__op_DATA = {.name = "DATA", .inner = true, .checkpoint = true, .volumes = true};
 
-#define RECORDED "is an operation of a recording, which PyTorch executes"
+/* ---- RECORDED: PyTorch's own ---- */
 
-const sn_op_def sn__op_RECORDED = {.name = "RECORDED", .inner = true, .checkpoint = true, .simulated_only = RECORDED};
+static const char *recorded_simulated_only(const sn_attr *a) {
+  (void)a;
+  return "is an operation of a recording, which PyTorch executes";
+}
+
+const sn_op_def sn__op_RECORDED = {
+    .name = "RECORDED", .inner = true, .checkpoint = true, .simulated_only = recorded_simulated_only};
 
 const sn_op_def sn__op_RECORDED_HEAVY = {.name = "RECORDED_HEAVY",
                                          .inner = true,
                                          .checkpoint = true,
                                          .offload_paper = true,
                                          .ends_offload = true,
-                                         .simulated_only = RECORDED};
+                                         .simulated_only = recorded_simulated_only};
 
-const sn_op_def sn__op_RECORDED_CHEAP = {.name = "RECORDED_CHEAP", .inner = true, .simulated_only = RECORDED};
+const sn_op_def sn__op_RECORDED_CHEAP = {
+    .name = "RECORDED_CHEAP", .inner = true, .simulated_only = recorded_simulated_only};
+
+/* ---- GIVEN: made of nothing but the batch's coming; it looks at no number of its input ---- */
+
+static sn_status given_shape(const sn_attr *a, const sn_shape *inputs, uint32_t count, sn_shape *out, sn_err *err) {
+  static const char *const sides[] = {"channels", "height", "width"};
+  (void)count;
+  for (int i = 0; i < SN_SIDES; i++)
+    if (sn__check_range(sides[i], a->shape[i], 1, err)) return err->code;
+  *out = (sn_shape){a->once ? 1 : inputs[0].n, a->shape[0], a->shape[1], a->shape[2]};
+  return SN_OK;
+}
+
+static uint32_t given_planes(const sn_attr *a) {
+  (void)a;
+  return 0;
+}
+
+static sn_traffic given_traffic(const sn_layer *layer, double x, double y, double weight) {
+  (void)layer, (void)x, (void)weight;
+  return (sn_traffic){.bytes = {y, 0}, .launches = {1, 0}};
+}
+
+static const char *given_simulated_only(const sn_attr *a) {
+  (void)a;
+  return "whose numbers the network does not say";
+}
+
+const sn_op_def sn__op_GIVEN = {.name = "GIVEN",
+                                .called = (const char *const[]){"input", NULL},
+                                .checkpoint = true,
+                                .volumes = true,
+                                .simulated_only = given_simulated_only,
+                                .keys = {{"shape", SN_KEY_SIDES, SN_AT(shape), .required = true, .always = true},
+                                         {"once", SN_KEY_FLAG, SN_AT(once)}},
+                                .shape = given_shape,
+                                .planes = given_planes,
+                                .traffic = given_traffic};
 
 /* ---- FORK: a copy per branch; backward adds each branch but the first to the first ---- */
 
@@ -58,11 +102,12 @@ const sn_op_def sn__op_FORK = {.name = "FORK",
 
 /* ---- JOIN ---- */
 
-/* The first input that differs from input 0 in height, width or, with `channels`, in channels; count where none does */
-static uint32_t odd_one(const sn_shape *inputs, uint32_t count, bool channels) {
+/* The first input that differs from input 0 in height, width or, where they are added, in channels; count where none
+ * does. What is added may be the same for all images. */
+static uint32_t odd_one(const sn_shape *inputs, uint32_t count, bool added) {
   uint32_t i = 1;
-  while (i < count && inputs[i].n == inputs[0].n && inputs[i].h == inputs[0].h && inputs[i].w == inputs[0].w &&
-         (!channels || inputs[i].c == inputs[0].c))
+  while (i < count && (inputs[i].n == inputs[0].n || (added && inputs[i].n == 1)) && inputs[i].h == inputs[0].h &&
+         inputs[i].w == inputs[0].w && (!added || inputs[i].c == inputs[0].c))
     i++;
   return i;
 }

@@ -2,13 +2,13 @@
  * keeps of it (a row of each table of sim/graph/dialect.c) and its kernels (exec/). A new operator is a name in models/net/net.h, a
  * definition in one of the families below, and these two.
  *
- *   models/op/flow.c        DATA, RECORDED, FORK, JOIN, CONCAT, MUL, SOFTMAX: where values begin, part, meet and end
+ *   models/op/flow.c        DATA, RECORDED, GIVEN, FORK, JOIN, CONCAT, MUL, SOFTMAX: where values begin, part, meet and end
  *   models/op/pointwise.c   ACT, DROPOUT
  *   models/op/window.c      CONV, DECONV, POOL
  *   models/op/product.c     FC, EXPERTS, MATMUL
  *   models/op/norm.c        LRN, BN, SCALE, LAYER_NORM, RMS_NORM, GROUP_NORM
  *   models/op/sequence.c    EMBEDDING, POSITION, TOKEN, TAKE, ATTENTION, ROTARY, PROBABILITIES
- *   models/op/arrange.c     RESHAPE, TRANSPOSE, SLICE, PAD, RESIZE
+ *   models/op/arrange.c     RESHAPE, TRANSPOSE, SLICE, PAD, RESIZE, EXPAND
  *
  * By name they are told apart where it is about one of them: its gradient's own rules (sim/graph/route.c), widths of a
  * form (sim/graph/precision.c), the kind of a part of the picture (plots/parts.c), what files of weights call it (exec/).
@@ -106,7 +106,8 @@ typedef struct sn_op_def {
   bool shifts;         /* two parameters a channel, the second half added: norms */
   bool volumes;        /* its inputs may be volumes, not only images */
   sn_autocast autocast;
-  const char *simulated_only; /* why there are no kernels, behind its name; NULL: there are */
+  /* Why there are no kernels of a layer of these attributes, behind its name; it says NULL, or is: there are. */
+  const char *(*simulated_only)(const sn_attr *a);
 
   sn_key keys[SN_MOST_KEYS]; /* its attributes, in the order in which they are written */
   /* Where keys depend on each other: sets what `keys` cannot say, and says what is wrong. NULL: they do not. */

@@ -8,15 +8,24 @@
 /* ---- ACT ---- */
 
 const char *const *sn_act_names(void) {
-  static const char *const modes[SN_ACT_MODES + 1] = {
-      [SN_ACT_RELU] = "relu",           [SN_ACT_RELU6] = "relu6",
-      [SN_ACT_LEAKY] = "leaky",         [SN_ACT_TANH] = "tanh",
-      [SN_ACT_SIGMOID] = "sigmoid",     [SN_ACT_ELU] = "elu",
-      [SN_ACT_GELU] = "gelu",           [SN_ACT_SILU] = "silu",
-      [SN_ACT_HARDSWISH] = "hardswish", [SN_ACT_HARDSIGMOID] = "hardsigmoid",
-      [SN_ACT_SOFTPLUS] = "softplus",   [SN_ACT_MISH] = "mish",
-      [SN_ACT_GELU_NEW] = "gelu_new",   [SN_ACT_TIMES] = "times",
-      [SN_ACT_PRELU] = "prelu"};
+  static const char *const modes[SN_ACT_MODES + 1] = {[SN_ACT_RELU] = "relu",
+                                                      [SN_ACT_RELU6] = "relu6",
+                                                      [SN_ACT_LEAKY] = "leaky",
+                                                      [SN_ACT_TANH] = "tanh",
+                                                      [SN_ACT_SIGMOID] = "sigmoid",
+                                                      [SN_ACT_ELU] = "elu",
+                                                      [SN_ACT_GELU] = "gelu",
+                                                      [SN_ACT_SILU] = "silu",
+                                                      [SN_ACT_HARDSWISH] = "hardswish",
+                                                      [SN_ACT_HARDSIGMOID] = "hardsigmoid",
+                                                      [SN_ACT_SOFTPLUS] = "softplus",
+                                                      [SN_ACT_MISH] = "mish",
+                                                      [SN_ACT_GELU_NEW] = "gelu_new",
+                                                      [SN_ACT_TIMES] = "times",
+                                                      [SN_ACT_EXP] = "exp",
+                                                      [SN_ACT_SIN] = "sin",
+                                                      [SN_ACT_COS] = "cos",
+                                                      [SN_ACT_PRELU] = "prelu"};
   return modes;
 }
 

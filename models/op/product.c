@@ -99,13 +99,18 @@ static void experts_sides(const sn_layer *layer, uint64_t elements, uint64_t sid
   sides[1] = elements / a->channels / a->experts;
 }
 
+static const char *experts_simulated_only(const sn_attr *a) {
+  (void)a;
+  return "whose weights the data choose";
+}
+
 /* torch.nn.functional.grouped_mm has no autocast: as wide as the weights. */
 const sn_op_def sn__op_EXPERTS = {
     .name = "EXPERTS",
     .called = (const char *const[]){"moe", "mixture", NULL},
     .weighs = true,
     .autocast = SN_AUTOCAST_WIDE,
-    .simulated_only = "whose weights the data choose",
+    .simulated_only = experts_simulated_only,
     .keys = {{"channels", SN_KEY_SIZE, SN_AT(channels), .least = 1, .required = true, .always = true},
              {"experts", SN_KEY_SIZE, SN_AT(experts), .least = 1, .required = true, .always = true},
              {"chosen", SN_KEY_SIZE, SN_AT(chosen), .least = 1, .required = true, .always = true},

@@ -5,7 +5,7 @@
  *   in parts   saves the probabilities and, where some are dropped, what is left of them and which, a byte each; where
  *              scores are capped, the hyperbolic tangents of these
  *
- * As many keys as queries are counted, or those of a query's window. */
+ * As many keys as queries are counted, those of a query's window, or `keys`. */
 #include "models/op/family.h"
 
 #include <inttypes.h>
@@ -89,8 +89,15 @@ static sn_status check_table(const sn_attr *a, sn_shape in, sn_err *err) {
                  a->window, a->window, in.h, in.w);
 }
 
+/* Keys that are not as many as queries have no order among these. */
+static sn_status check_keys(const sn_attr *a, uint32_t count, sn_err *err) {
+  if (a->keys == 0 || (count == 3 && !a->causal && a->window == 0 && a->rows == 0)) return SN_OK;
+  return sn_fail(err, SN_BAD_INPUT,
+                 "an ATTENTION with \"keys\" has three inputs, is not causal, and has no windows or table");
+}
+
 static sn_status attention_shape(const sn_attr *a, const sn_shape *inputs, uint32_t count, sn_shape *out, sn_err *err) {
-  if (check_heads(a, err) || check_table(a, inputs[0], err)) return err->code;
+  if (check_keys(a, count, err) || check_heads(a, err) || check_table(a, inputs[0], err)) return err->code;
   if (count == 1) return packed_shape(a, inputs[0], out, err);
   if (count != 3)
     return sn_fail(err, SN_BAD_INPUT,
@@ -99,9 +106,9 @@ static sn_status attention_shape(const sn_attr *a, const sn_shape *inputs, uint3
   *out = q;
   if (q.c % a->heads != 0) return fail_heads(q.c, a->heads, err);
   uint64_t wanted = (uint64_t)q.c / a->heads * a->kv_heads;
-  if (k.c == wanted && v.c == wanted && k.n == q.n && k.h == q.h && k.w == q.w && v.n == q.n && v.h == q.h &&
-      v.w == q.w)
-    return SN_OK;
+  bool same = k.h == q.h && k.w == q.w;
+  if (a->keys > 0) same = (uint64_t)k.h * k.w == a->keys;
+  if (k.c == wanted && v.c == wanted && k.n == q.n && same && v.n == q.n && v.h == k.h && v.w == k.w) return SN_OK;
   return sn_fail(err, SN_BAD_INPUT,
                  "keys are %" PRIu32 "x%" PRIu32 "x%" PRIu32 " and values %" PRIu32 "x%" PRIu32 "x%" PRIu32
                  ", but queries of %" PRIu32 "x%" PRIu32 "x%" PRIu32 " want %" PRIu64
@@ -113,7 +120,7 @@ static sn_status attention_measure(sn_layer *layer, sn_shape input, sn_err *err)
   (void)input;
   const sn_attr *a = layer->attr;
   uint64_t positions = (uint64_t)layer->out.h * layer->out.w, probabilities;
-  uint64_t seen = a->window > 0 ? (uint64_t)a->window * a->window : positions;
+  uint64_t seen = a->keys > 0 ? a->keys : a->window > 0 ? (uint64_t)a->window * a->window : positions;
   const uint64_t work[] = {2, layer->out.n, positions, seen, layer->out.c};
   const uint64_t scores[] = {layer->out.n, positions, seen, a->heads};
   if (!sn__product_within(work, 5, SN_MAX_NET_MACS, &layer->macs))
@@ -180,6 +187,10 @@ static sn_traffic attention_traffic(const sn_layer *layer, double x, double y, d
   return (sn_traffic){.bytes = {in + y, 2 * (in + y)}, .flops = {flops, 2.5 * flops}, .launches = {1, 2}};
 }
 
+static const char *attention_simulated_only(const sn_attr *a) {
+  return a->keys > 0 ? "whose keys are not as many as its queries" : NULL;
+}
+
 static void attention_settle(sn_attr *a, const sn_described *d) {
   (void)d;
   if (a->kv_heads == 0) a->kv_heads = a->heads;
@@ -224,8 +235,10 @@ const sn_op_def sn__op_ATTENTION = {
     .many_inputs = true,
     .one_will_do = true,
     .autocast = SN_AUTOCAST_NARROW,
+    .simulated_only = attention_simulated_only,
     .keys = {{"heads", SN_KEY_SIZE, SN_AT(heads), .least = 1, .required = true, .always = true},
              {"kv_heads", SN_KEY_SIZE, SN_AT(kv_heads), .least = 1, .always = true},
+             {"keys", SN_KEY_SIZE, SN_AT(keys), .least = 1},
              {"causal", SN_KEY_FLAG, SN_AT(causal), .always = true},
              {"parts", SN_KEY_FLAG, SN_AT(parts), .always = true},
              {"rows", SN_KEY_SIZE, SN_AT(rows), .least = 1},

@@ -154,11 +154,11 @@ bool sn_net_is_known(const char *spec) {
 const char *sn_net_foreign(const char *name) {
   static const char program[] =
       "a program is not run; write its model as ONNX, torch.onnx.export(net.train(), inputs, \"mine.onnx\", "
-      "dynamo=True, optimize=False), and give --net mine.onnx (docs/networks.md)";
+      "dynamo=True, optimize=False), and give --net mine.onnx (docs/networks.md), or " SN_RECORD_IT;
   static const char weights[] =
       "a file of weights does not say what is computed with them; write the model as ONNX, "
       "torch.onnx.export(net.train(), inputs, \"mine.onnx\", dynamo=True, optimize=False), and give --net mine.onnx "
-      "(docs/networks.md)";
+      "(docs/networks.md), or " SN_RECORD_IT;
   static const struct {
     const char *end, *reason;
   } known[] = {{".py", program},   {".ipynb", program},       {".pt", weights},   {".pth", weights},
@@ -170,7 +170,8 @@ const char *sn_net_foreign(const char *name) {
     if (length > end && sn_text_same(name + length - end, known[i].end)) return known[i].reason;
   }
   char model[LONGEST];
-  return take_hub(name, model) ? "there is no such file, nor a model of Hugging Face that is known by this name; snsim "
-                                 "list nets shows what is known, any other is written as ONNX (docs/networks.md)"
-                               : NULL;
+  return take_hub(name, model)
+             ? "there is no such file, nor a model of Hugging Face that is known by this name; snsim "
+               "list nets shows what is known, any other is written as ONNX (docs/networks.md); or " SN_RECORD_IT
+             : NULL;
 }

@@ -45,6 +45,8 @@ static const sn_dialect superneurons =
                 [SN_PAD] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},
                 [SN_RESIZE] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},
                 [SN_EXPERTS] = {.reads = {SN_X, SN_DY}, .gradient = SN_GRAD_NEW},
+                [SN_GIVEN] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},
+                [SN_EXPAND] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},
             },
 };
 
@@ -103,6 +105,8 @@ static const sn_dialect explicit_graph = {
             [SN_PAD] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},
             [SN_RESIZE] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},
             [SN_EXPERTS] = {.reads = {SN_DY, SN_X}, .gradient = SN_GRAD_NEW},
+            [SN_GIVEN] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},
+            [SN_EXPAND] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},
             [SN_FORM_CURVED_ACT] = {.reads = {SN_DY, SN_X}, .gradient = SN_GRAD_NEW, .takes = SN_DX_TAKES_DY},
             [SN_FORM_COMPOSED_GELU] = {.reads = {SN_DY, SN_X}, .gradient = SN_GRAD_NEW, .takes = SN_DX_TAKES_DY},
         },
@@ -165,6 +169,8 @@ static const sn_dialect explicit_graph = {
     [SN_SLICE] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW, .view = true},                                            \
     [SN_PAD] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW}, [SN_RESIZE] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW}, \
     [SN_EXPERTS] = {.reads = {SN_DY, SN_X}, .gradient = SN_GRAD_NEW},                                                  \
+    [SN_GIVEN] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},                                                          \
+    [SN_EXPAND] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW, .view = true},                                           \
     [SN_FORM_COMPOSED_GELU] = {.reads = {SN_DY, SN_X, SN_KEPT},                                                        \
                                .gradient = SN_GRAD_NEW,                                                                \
                                .saves = SN_SAVES_THREE_OUTPUTS,                                                        \
@@ -242,6 +248,8 @@ static const sn_dialect singa =
                 [SN_PAD] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},
                 [SN_RESIZE] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},
                 [SN_EXPERTS] = {.reads = {SN_DY, SN_X}, .gradient = SN_GRAD_NEW},
+                [SN_GIVEN] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},
+                [SN_EXPAND] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},
             },
 };
 
@@ -275,7 +283,8 @@ sn_status sn_dialect_parse(const char *text, sn_dialect_id *id, sn_err *err) {
 
 /* ReLU and what is known by its sign, among them ELU, whose derivative below 0 is y + 1. */
 static bool is_curved(const sn_layer *layer) {
-  return layer->op == SN_ACT && layer->attr->act >= SN_ACT_GELU && layer->attr->act <= SN_ACT_GELU_NEW;
+  const sn_act_mode act = layer->op == SN_ACT ? layer->attr->act : SN_ACT_RELU;
+  return (act >= SN_ACT_GELU && act <= SN_ACT_GELU_NEW) || act == SN_ACT_SIN || act == SN_ACT_COS;
 }
 
 static bool is_times(const sn_layer *layer) {
@@ -287,7 +296,8 @@ static bool is_broadcast(const sn_net *net, const sn_layer *layer) {
 }
 
 static bool is_smooth(const sn_layer *layer) {
-  return layer->op == SN_ACT && (layer->attr->act == SN_ACT_TANH || layer->attr->act == SN_ACT_SIGMOID);
+  const sn_act_mode act = layer->op == SN_ACT ? layer->attr->act : SN_ACT_RELU;
+  return act == SN_ACT_TANH || act == SN_ACT_SIGMOID || act == SN_ACT_EXP;
 }
 
 bool sn_layer_in_place(const sn_net *net, const sn_layer *layer) {

@@ -93,7 +93,7 @@ typedef enum sn_form {
   SN_FORM_RELU6,               /* in place it keeps a copy of its input, and saves nothing */
   SN_FORM_ACT_APART,           /* a ReLU that is not in place, see sn_layer_in_place() */
   SN_FORM_LEAKY_APART,         /* a leaky ReLU that is not in place */
-  SN_FORM_SMOOTH_ACT,          /* tanh and sigmoid, whose derivatives are known from what they make */
+  SN_FORM_SMOOTH_ACT,          /* tanh, sigmoid and exp, whose derivatives are known from what they make */
   SN_FORM_CURVED_ACT,          /* GELU, SiLU and what else needs its input; in place it keeps a copy of that */
   SN_FORM_TIMES,               /* by a constant, which no tensor is kept for */
   SN_FORM_COMPOSED_GELU,       /* made of simple operations */

@@ -108,7 +108,8 @@ bool sn_precision_casts_weights(sn_precision precision, const sn_layer *layer) {
 /* ---- autocast ---- */
 
 static sn_autocast autocast_of(const sn_layer *layer) {
-  bool powers = layer->op == SN_ACT && (layer->attr->act == SN_ACT_SOFTPLUS || layer->attr->act == SN_ACT_GELU_NEW);
+  const sn_act_mode act = layer->op == SN_ACT ? layer->attr->act : SN_ACT_RELU;
+  bool powers = act == SN_ACT_SOFTPLUS || act == SN_ACT_GELU_NEW || act == SN_ACT_EXP;
   if (sn_layer_is_prelu(layer)) return SN_AUTOCAST_NARROW;
   return powers ? SN_AUTOCAST_WIDE : sn_op_of(layer)->autocast;
 }

@@ -12,7 +12,7 @@
  *   kind (autocast's lists, of a GPU)                takes                  makes
  *   CONV, DECONV, FC, MATMUL, ATTENTION              2 bytes                2
  *   LAYER_, GROUP_ and RMS_NORM, PROBABILITIES,      4                      4
- *   RESIZE, softplus
+ *   RESIZE, softplus, exp
  *   SOFTMAX                                          what there is          the same, and a copy in 4
  *   CONCAT                                           its widest input's     the same
  *   TOKEN (beside a parameter)                       4                      4

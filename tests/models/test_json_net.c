@@ -340,7 +340,8 @@ static const struct bad_net {
     {NET("{\"name\":\"a\",\"op\":\"POOL\",\"adaptive\":0},"), "\"adaptive\""},
     {NET("{\"name\":\"a\",\"op\":\"ACT\",\"mode\":\"snake\"},"),
      "\"mode\" is \"relu\", \"relu6\", \"leaky\", \"tanh\", \"sigmoid\", \"elu\", \"gelu\", \"silu\", \"hardswish\", "
-     "\"hardsigmoid\", \"softplus\", \"mish\", \"gelu_new\", \"times\" or \"prelu\", not \"snake\""},
+     "\"hardsigmoid\", \"softplus\", \"mish\", \"gelu_new\", \"times\", \"exp\", \"sin\", \"cos\" or \"prelu\", not "
+     "\"snake\""},
     {NET("{\"name\":\"a\",\"op\":\"ACT\",\"mode\":\"sigmoyd\"},"), "not \"sigmoyd\" (did you mean \"sigmoid\"?)"},
     {NET("{\"name\":\"a\",\"op\":\"ACT\",\"mode\":\"tanh\",\"slope\":1},"),
      "an ACT of mode \"tanh\" has no \"slope\"; \"leaky\" and \"times\" have"},

@@ -50,6 +50,8 @@ static void rows_match_reference(void **state) {
       {SN_PAD, "PAD", 0},
       {SN_RESIZE, "RESIZE", 0},
       {SN_EXPERTS, "EXPERTS", 0},
+      {SN_GIVEN, "GIVEN", CHECKPOINT | VOLUMES},
+      {SN_EXPAND, "EXPAND", 0},
       {SN_RECORDED, "RECORDED", CHECKPOINT},
       {SN_RECORDED_HEAVY, "RECORDED_HEAVY", CHECKPOINT | OFFLOAD | ENDS},
       {SN_RECORDED_CHEAP, "RECORDED_CHEAP", 0},
@@ -244,6 +246,8 @@ static void refuses(void **state) {
       {SN_CONCAT, {0}, {image, {2, 6, 5, 4}}, 2, "input 1 is 6x5x5, input 2 is 6x5x4"},
       {SN_ATTENTION, {.heads = 4, .kv_heads = 3}, {image}, 1, "kv_heads 3 does not divide heads 4"},
       {SN_ATTENTION, {.heads = 4, .kv_heads = 4}, {image}, 1, "6 channels cannot be shared by 12 heads"},
+      {SN_GIVEN, {.shape = {3, 0, 1}}, {image}, 1, "height 0 is not from 1"},
+      {SN_EXPAND, {.shape = {1, 1, 1}}, {image}, 1, "only sides of 1 can be repeated"},
       {SN_EXPERTS, {.channels = 4, .experts = 2, .chosen = 3}, {image}, 1, "chosen 3 is more than experts 2"},
       {SN_EXPERTS, {.channels = 4, .experts = 8, .chosen = 4}, {image}, 1, "6 channels are not a part for each of 4"},
       {SN_EXPERTS, {.channels = 4, .experts = 8}, {image}, 1, "chosen 0 is not from 1"},
@@ -368,6 +372,28 @@ static void measures_within_limits(void **state) {
   assert_non_null(strstr(macs.text, "multiply-adds"));
 }
 
+/* Keys that are not as many as queries, which have no order among these. */
+static void check_keys(sn_shape x) {
+  const sn_shape keys = {2, 96, 7, 1};
+  sn_attr a = {.heads = 6, .kv_heads = 6, .keys = 7, .parts = true};
+  sn_shape out;
+  sn_err err = SN_ERR_INIT;
+  assert_int_equal(sn_op_shape(SN_ATTENTION, &a, (const sn_shape[]){x, keys, keys}, 3, &out, &err), SN_OK);
+  assert_memory_equal(&out, &x, sizeof out);
+  sn_layer crossed = {.op = SN_ATTENTION, .attr = &a, .out = x};
+  assert_int_equal(sn_op_measure(&crossed, x, &err), SN_OK);
+  assert_true(crossed.macs == 2 * 2 * 50 * 7 * 96 && crossed.statistics_bytes == 2 * 6 * 50 * 7 * 4);
+  assert_non_null(sn_op_table[SN_ATTENTION]->simulated_only(&a));
+  a.keys = 6;
+  assert_int_equal(sn_op_shape(SN_ATTENTION, &a, (const sn_shape[]){x, keys, keys}, 3, &out, &err), SN_BAD_INPUT);
+  a = (sn_attr){.heads = 6, .kv_heads = 6, .keys = 7, .causal = true};
+  err = (sn_err)SN_ERR_INIT;
+  assert_int_equal(sn_op_shape(SN_ATTENTION, &a, (const sn_shape[]){x, keys, keys}, 3, &out, &err), SN_BAD_INPUT);
+  assert_non_null(strstr(err.text, "has three inputs, is not causal"));
+  a.keys = 0;
+  assert_null(sn_op_table[SN_ATTENTION]->simulated_only(&a));
+}
+
 static void sequences(void **state) {
   (void)state;
   const sn_shape x = {2, 96, 50, 1}, keys = {2, 32, 50, 1}, ids = {2, 1, 50, 1};
@@ -402,6 +428,12 @@ static void sequences(void **state) {
   assert_true(out.c == 96 && out.h == 50 && out.w == 1);
   assert_int_equal(sn_op_shape(SN_TAKE, &a, &x, 1, &out, &err), SN_OK);
   assert_true(out.c == 96 && out.h == 1 && out.w == 1);
+  const sn_attr given = {.shape = {7, 3, 2}}, wide = {.shape = {7, 3, 6}};
+  assert_int_equal(sn_op_shape(SN_GIVEN, &given, &x, 1, &out, &err), SN_OK);
+  assert_true(out.n == 2 && out.c == 7 && out.h == 3 && out.w == 2);
+  assert_int_equal(sn_op_shape(SN_EXPAND, &wide, &(sn_shape){2, 7, 1, 6}, 1, &out, &err), SN_OK);
+  assert_true(out.n == 2 && out.c == 7 && out.h == 3 && out.w == 6);
+  check_keys(x);
   a = (sn_attr){.channels = 24, .experts = 8, .chosen = 2};
   assert_int_equal(sn_op_shape(SN_EXPERTS, &a, &x, 1, &out, &err), SN_OK);
   assert_true(out.n == 2 && out.c == 48 && out.h == 50 && out.w == 1);

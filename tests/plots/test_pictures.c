@@ -238,7 +238,7 @@ static void parts_of_operators(void **state) {
   assert_true(sn__part_of("DECONV") == SN__PART_CONV && sn__part_of("FORK") == SN__PART_FORK);
   assert_true(sn__part_of("convolution_backward") == SN__PART_CONV && sn__part_of("view_copy") == SN__PART_OTHER);
   for (sn_op op = 0; op < SN_OP_COUNT; op++) {
-    const bool moves = op == SN_DATA || op == SN_TAKE || (op >= SN_RESHAPE && op <= SN_RESIZE) || op >= SN_RECORDED;
+    bool moves = op == SN_DATA || op == SN_TAKE || (op >= SN_RESHAPE && op <= SN_RESIZE) || op >= SN_GIVEN;
     assert_true((sn__part_of(sn_op_table[op]->name) == SN__PART_OTHER) == moves);
   }
   for (unsigned a = 0; a < SN__PARTS; a++)
