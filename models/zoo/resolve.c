@@ -151,17 +151,17 @@ bool sn_net_is_known(const char *spec) {
   return m.entry || (sn_net_is_file(spec) && !sn_net_foreign(spec));
 }
 
+#define RECORDED         "snsim.record(model, inputs, path=\"mine.rec\") (docs/record.md)"
+#define RECORDED_BY_NAME "--net FILE.py:NAME --input 3,224,224, and it is recorded in your Python (docs/record.md)"
+
 const char *sn_net_foreign(const char *name) {
-  static const char program[] =
-      "a program is not run; write its model as ONNX, torch.onnx.export(net.train(), inputs, \"mine.onnx\", "
-      "dynamo=True, optimize=False), and give --net mine.onnx (docs/networks.md), or " SN_RECORD_IT;
+  static const char program[] = "a program has many models: name one, " RECORDED_BY_NAME;
+  static const char notebook[] = "a notebook is not run; record its model in it, " RECORDED;
   static const char weights[] =
-      "a file of weights does not say what is computed with them; write the model as ONNX, "
-      "torch.onnx.export(net.train(), inputs, \"mine.onnx\", dynamo=True, optimize=False), and give --net mine.onnx "
-      "(docs/networks.md), or " SN_RECORD_IT;
+      "weights do not say what is computed with them; record the model that has them, " RECORDED;
   static const struct {
     const char *end, *reason;
-  } known[] = {{".py", program},   {".ipynb", program},       {".pt", weights},   {".pth", weights},
+  } known[] = {{".py", program},   {".ipynb", notebook},      {".pt", weights},   {".pth", weights},
                {".ckpt", weights}, {".safetensors", weights}, {".bin", weights},  {".h5", weights},
                {".pb", weights},   {".keras", weights},       {".gguf", weights}, {".tflite", weights}};
   size_t length = strlen(name);
@@ -171,7 +171,7 @@ const char *sn_net_foreign(const char *name) {
   }
   char model[LONGEST];
   return take_hub(name, model)
-             ? "there is no such file, nor a model of Hugging Face that is known by this name; snsim "
-               "list nets shows what is known, any other is written as ONNX (docs/networks.md); or " SN_RECORD_IT
+             ? "there is no such file, nor a model of Hugging Face that is known by this name; snsim list nets shows "
+               "what is known, any other is recorded: " RECORDED
              : NULL;
 }
