@@ -16,6 +16,7 @@ Tensor = torch.Tensor
 
 _ATTENTION = torch._C._nn.scaled_dot_product_attention
 _RNN_MODES = {torch.rnn_relu: 0, torch.rnn_tanh: 1, torch.lstm: 2, torch.gru: 3}  # cuDNN's numbers
+_REQUIRES_GRAD = torch.Tensor.requires_grad
 _FLASH_SM, _FLASH_MOST, _FLASH_ALIGN = 80, 256, 8
 _MASK_ALIGN = 16
 _HALVES = (torch.float16, torch.bfloat16)
@@ -82,7 +83,10 @@ class Kernels(TorchFunctionMode):
                 return _rnn(_RNN_MODES[func], *args)
             if func in _lengths.FUNCTIONS:
                 return _lengths.FUNCTIONS[func](self._values, *args, **kwargs)
-        return func(*args, **kwargs)
+        result = func(*args, **kwargs)
+        if func is torch.Tensor.requires_grad_ or getattr(func, "__self__", None) is _REQUIRES_GRAD and func.__name__ == "__set__":
+            self._devices.made_leaf(args[0])
+        return result
 
     def inner(self) -> Dict[str, Any]:
         """Replacements in torch.nn.functional: a function mode is left within a function of Python, so it does not see what
