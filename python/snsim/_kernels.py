@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Dict, Optional, Tuple
 
 import torch
-from torch.overrides import TorchFunctionMode
+from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
 
 from . import _lengths
 from ._device import DeviceAnswers
@@ -16,6 +16,7 @@ Tensor = torch.Tensor
 
 _ATTENTION = torch._C._nn.scaled_dot_product_attention
 _RNN_MODES = {torch.rnn_relu: 0, torch.rnn_tanh: 1, torch.lstm: 2, torch.gru: 3}  # cuDNN's numbers
+_REQUIRES_GRAD = torch.Tensor.requires_grad
 _FLASH_SM, _FLASH_MOST, _FLASH_ALIGN = 80, 256, 8
 _MASK_ALIGN = 16
 _HALVES = (torch.float16, torch.bfloat16)
@@ -82,13 +83,17 @@ class Kernels(TorchFunctionMode):
                 return _rnn(_RNN_MODES[func], *args)
             if func in _lengths.FUNCTIONS:
                 return _lengths.FUNCTIONS[func](self._values, *args, **kwargs)
-        return func(*args, **kwargs)
+        result = func(*args, **kwargs)
+        if func is torch.Tensor.requires_grad_ or getattr(func, "__self__", None) is _REQUIRES_GRAD and func.__name__ == "__set__":
+            self._devices.made_leaf(args[0])
+        return result
 
     def inner(self) -> Dict[str, Any]:
         """Replacements in torch.nn.functional: a function mode is left within a function of Python, so it does not see what
         multi_head_attention_forward and ctc_loss call."""
         def attention(*args: Any, **kwargs: Any) -> Tensor:
-            return self.attention(*args, **kwargs)
+            seen = any(isinstance(mode, Kernels) for mode in _get_current_function_mode_stack())
+            return (_ATTENTION if seen else self.attention)(*args, **kwargs)
 
         def ctc_loss(scores: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: int = 0, reduction: str = "mean",
                      zero_infinity: bool = False) -> Tensor:

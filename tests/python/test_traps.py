@@ -89,6 +89,19 @@ class Autograd(Case):
     def test_views_changed_in_place(self):
         self.assert_tracked(loop(Views, (3, 8, 8)))
 
+    def test_a_view_that_is_a_leaf(self):
+        """Speech models ask for gradients of their input, a view."""
+        class Asking(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.conv = nn.Conv1d(1, 4, 3)
+
+            def forward(self, x):
+                x = x[:, None]
+                x.requires_grad = True
+                return self.conv(x)
+        self.assert_tracked(loop(Asking))
+
     def test_conjugate(self):
         self.assert_tracked(loop(Conjugate))
 
