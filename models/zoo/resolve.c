@@ -151,7 +151,7 @@ bool sn_net_is_known(const char *spec) {
   return m.entry || (sn_net_is_file(spec) && !sn_net_foreign(spec));
 }
 
-#define RECORDED         "snsim.record(model, inputs, path=\"mine.rec\") (docs/record.md)"
+#define RECORDED         "snsim.record(model, inputs, path=\"mine.rec\"), and give --net mine.rec (docs/record.md)"
 #define RECORDED_BY_NAME "--net FILE.py:NAME --input 3,224,224, and it is recorded in your Python (docs/record.md)"
 
 const char *sn_net_foreign(const char *name) {

@@ -352,17 +352,21 @@ static sn_net *load_onnx(const char *spec, uint32_t batch, uint32_t image, sn_er
   return net;
 }
 
+/* What is wrong with the file comes first. */
 static sn_net *load_recording(const char *spec, uint32_t depth, uint32_t batch, uint32_t image, sn_err *err) {
   const char *end = sn_net_file_end(spec), *units = *end ? end + strlen(":units=") : NULL;
   char *path = strndup(spec, (size_t)(end - spec));
   sn_net *net = NULL;
   if (!path)
     sn_fail_memory(err);
-  else if (depth || image)
-    sn_fail(err, SN_BAD_USAGE, "\"%.80s\": a recording has the %s it was recorded with; record it with another", path,
-            depth ? "depth" : "size of images and sequences");
   else if (!units || sn_globs_check_text("--units", units, err) == SN_OK)
     net = sn__net_from_recording(path, units, batch, err);
+  if (net && (depth || image)) {
+    sn_net_free(net);
+    net = NULL;
+    sn_fail(err, SN_BAD_USAGE, "\"%.80s\": a recording has the %s it was recorded with; record it with another", path,
+            depth ? "depth" : "size of images and sequences");
+  }
   free(path);
   return net;
 }
