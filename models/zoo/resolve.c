@@ -152,10 +152,10 @@ bool sn_net_is_known(const char *spec) {
 }
 
 #define RECORDED         "snsim.record(model, inputs, path=\"mine.rec\"), and give --net mine.rec (docs/record.md)"
-#define RECORDED_BY_NAME "--net FILE.py:NAME --input 3,224,224, and it is recorded in your Python (docs/record.md)"
+#define RECORDED_BY_NAME "and give --net FILE.py:NAME --input 3,224,224: it is recorded in your Python (docs/record.md)"
 
 const char *sn_net_foreign(const char *name) {
-  static const char program[] = "a program has many models: name one, " RECORDED_BY_NAME;
+  static const char program[] = "a program may have many models; name one " RECORDED_BY_NAME;
   static const char notebook[] = "a notebook is not run; record its model in it, " RECORDED;
   static const char weights[] =
       "weights do not say what is computed with them; record the model that has them, " RECORDED;
@@ -172,6 +172,6 @@ const char *sn_net_foreign(const char *name) {
   char model[LONGEST];
   return take_hub(name, model)
              ? "there is no such file, nor a model of Hugging Face that is known by this name; snsim list nets shows "
-               "what is known, any other is recorded: " RECORDED
+               "what is known, any other is recorded by snsim.record() (docs/record.md)"
              : NULL;
 }
