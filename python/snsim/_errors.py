@@ -86,6 +86,9 @@ def _way_out(error: BaseException) -> str:
         return f"{text.splitlines()[0]}: sparse tensors are not recorded: take dense gradients, nn.Embedding(sparse=False)"
     if "saved tensor hooks" in text:
         return f"{text.splitlines()[0]}: what backward keeps is recorded by them: take torch.autograd.grad instead of torch.func.grad"
+    if "CUDA driver" in text or "NVIDIA driver" in text:
+        return (f"{text.splitlines()[0]}: this PyTorch asks the driver where newer ones ask the fakes: record with PyTorch 2.15 or newer, "
+                "or on a machine with a GPU")
     if "SymInt" in text or "symbolic" in text:
         return f"{text.splitlines()[0]}: record without torch.compile(dynamic=True)"
     return text.strip() or kind
