@@ -16,10 +16,10 @@ _ONCE = 1  # of a tensor an operation changed: the first question is autograd's
 
 
 def _is_leaf(tensor: torch.Tensor) -> bool:
-    """Is it a leaf that is trained? A view whose base was changed makes its node anew when it is asked, here without our
-    answers: so it is not asked."""
-    if tensor._is_view() and tensor._base.requires_grad:
-        return False
+    """Is it a leaf that is trained? A view is not asked: where its base was changed it would make its node anew, here
+    without our answers, or it is just being asked and holds the lock that the answer would wait for."""
+    if tensor._is_view():
+        return getattr(tensor, "_snsim_leaf", False)
     return tensor.requires_grad and tensor.is_leaf
 
 
@@ -71,6 +71,12 @@ class DeviceAnswers:
         if kind == _UNTIL_HISTORY:
             return tensor.is_leaf
         return _is_leaf(tensor) and id(tensor) not in self._adopted
+
+    @staticmethod
+    def made_leaf(tensor: torch.Tensor) -> None:
+        """The user's code said that it requires gradients; of a view this must be known without asking it."""
+        if tensor._is_view():
+            tensor._snsim_leaf = tensor.requires_grad and tensor.is_leaf
 
     def forget(self) -> None:
         """The user's code calls a function: autograd is done with what the last one made."""

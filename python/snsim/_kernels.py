@@ -2,12 +2,12 @@
 chosen by rule (docs/pytorch.md, "Attention")."""
 from __future__ import annotations
 
-from typing import Any, Optional, Tuple
+from typing import Any, Dict, Optional, Tuple
 
 import torch
 from torch.overrides import TorchFunctionMode
 
-from . import _packed
+from . import _lengths
 from ._device import DeviceAnswers
 from ._values import Values
 
@@ -16,6 +16,7 @@ Tensor = torch.Tensor
 
 _ATTENTION = torch._C._nn.scaled_dot_product_attention
 _RNN_MODES = {torch.rnn_relu: 0, torch.rnn_tanh: 1, torch.lstm: 2, torch.gru: 3}  # cuDNN's numbers
+_REQUIRES_GRAD = torch.Tensor.requires_grad
 _FLASH_SM, _FLASH_MOST, _FLASH_ALIGN = 80, 256, 8
 _MASK_ALIGN = 16
 _HALVES = (torch.float16, torch.bfloat16)
@@ -76,16 +77,32 @@ class Kernels(TorchFunctionMode):
         kwargs = kwargs or {}
         self._devices.forget()
         if func is _ATTENTION:
-            return self._attention(*args, **kwargs)
+            return self.attention(*args, **kwargs)
         if func.__class__ is _BUILTIN:
             if func in _RNN_MODES and args[0].device.type == "cuda":
                 return _rnn(_RNN_MODES[func], *args)
-            if func in _packed.FUNCTIONS:
-                return _packed.FUNCTIONS[func](self._values, *args, **kwargs)
-        return func(*args, **kwargs)
+            if func in _lengths.FUNCTIONS:
+                return _lengths.FUNCTIONS[func](self._values, *args, **kwargs)
+        result = func(*args, **kwargs)
+        if func is torch.Tensor.requires_grad_ or getattr(func, "__self__", None) is _REQUIRES_GRAD and func.__name__ == "__set__":
+            self._devices.made_leaf(args[0])
+        return result
 
-    def _attention(self, query: Tensor, key: Tensor, value: Tensor, attn_mask: Optional[Tensor] = None, dropout_p: float = 0.0,
-                   is_causal: bool = False, scale: Optional[float] = None, enable_gqa: bool = False) -> Tensor:
+    def inner(self) -> Dict[str, Any]:
+        """Replacements in torch.nn.functional: a function mode is left within a function of Python, so it does not see what
+        multi_head_attention_forward and ctc_loss call."""
+        def attention(*args: Any, **kwargs: Any) -> Tensor:
+            return self.attention(*args, **kwargs)
+
+        def ctc_loss(scores: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: int = 0, reduction: str = "mean",
+                     zero_infinity: bool = False) -> Tensor:
+            number = torch.nn._reduction.get_enum(reduction)
+            return _lengths.ctc_loss(self._values, scores, targets, input_lengths, target_lengths, blank, number, zero_infinity)
+        return {"scaled_dot_product_attention": attention, "ctc_loss": ctc_loss}
+
+    def attention(self, query: Tensor, key: Tensor, value: Tensor, attn_mask: Optional[Tensor] = None, dropout_p: float = 0.0,
+                  is_causal: bool = False, scale: Optional[float] = None, enable_gqa: bool = False) -> Tensor:
+        """scaled_dot_product_attention, by the kernel that the GPU takes."""
         if query.device.type != "cuda":
             return _ATTENTION(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
         if torch.is_autocast_enabled("cuda"):

@@ -187,7 +187,7 @@ def _cuda(sm: int) -> dict:
         is_available=lambda: True, is_initialized=lambda: True, _lazy_init=nothing, init=nothing, _initialized=False,
         current_device=zero, device_count=lambda: 1, set_device=nothing, synchronize=nothing, empty_cache=nothing,
         get_device_capability=lambda *args: (sm // 10, sm % 10), get_device_properties=lambda *args: properties,
-        get_device_name=lambda *args: properties.name, is_bf16_supported=lambda *args, **kwargs: sm >= 80,
+        get_device_name=lambda *args: properties.name, is_bf16_supported=lambda including_emulation=True: including_emulation or sm >= 80,
         mem_get_info=lambda *args: (total, total), memory_allocated=zero, max_memory_allocated=zero, memory_reserved=zero,
         max_memory_reserved=zero, reset_peak_memory_stats=nothing, manual_seed=nothing, manual_seed_all=nothing,
         memory_stats=lambda *args: {}, Event=_Event)
@@ -230,6 +230,7 @@ class Patches(contextlib.ExitStack):
         enter(replaced(torch.autograd.graph, _engine_run_backward=engine))
         enter(replaced(torch.autograd.Function, apply=_custom_apply(gpu)))
         enter(replaced(torch.nn.Module, _apply=_module_apply))
+        enter(replaced(torch.nn.functional, **Kernels(sm, gpu.devices, gpu.values).inner()))
         enter(replaced(torch.nn.RNNBase, flatten_parameters=flatten_weights))
         enter(replaced(FakeTensorMode, avoid_device_init=property(lambda mode: True)))
         if hasattr(fake_tensor, "init_gpu_context"):

@@ -33,6 +33,11 @@ class Known(Case):
         make = models.torchvision_net("resnet50", autocast=torch.bfloat16)
         self.assertEqual(self.peaks(make, 8), (637950032, 637950032, None))
 
+    def test_vit(self):
+        """PyTorch's figures of docs/pytorch.md: attention within nn.MultiheadAttention is the efficient kernel's as well."""
+        file = self.recorded(models.torchvision_net("vit_b_16"))
+        self.assertEqual([replay.peak(file, batch, True) for batch in (16, 64)], [2741102632, 8849218984])
+
     @unittest.skipUnless(ALL, "SNSIM_PY_ALL=1")
     def test_swin(self):
         self.assertEqual(self.peaks(models.torchvision_net("swin_t", adamw), 4, "features.*.*"), (816218384, 816218384, 577663840))

@@ -89,6 +89,19 @@ class Autograd(Case):
     def test_views_changed_in_place(self):
         self.assert_tracked(loop(Views, (3, 8, 8)))
 
+    def test_a_view_that_is_a_leaf(self):
+        """Speech models ask for gradients of their input, a view."""
+        class Asking(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.conv = nn.Conv1d(1, 4, 3)
+
+            def forward(self, x):
+                x = x[:, None]
+                x.requires_grad = True
+                return self.conv(x)
+        self.assert_tracked(loop(Asking))
+
     def test_conjugate(self):
         self.assert_tracked(loop(Conjugate))
 
@@ -247,6 +260,19 @@ class Kernels(Case):
         self.assertEqual(file.header["assumed"], [])
         made = [op for op in file.operations if file.kernels[op.kernel][0] == "aten._cudnn_rnn.default"]
         self.assertEqual(file.sizes(3)[made[0].makes[0]], 11 * 8 * 4)
+
+    def test_loss_of_sequences(self):
+        def make(batch):
+            model = nn.Linear(8, 20)
+
+            def step():
+                scores = model(torch.empty(30, batch, 8, device="cuda")).log_softmax(-1)
+                lengths = [torch.full((batch,), length, dtype=torch.long, device="cuda") for length in (30, 5)]
+                F.ctc_loss(scores, torch.ones(batch, 5, dtype=torch.long, device="cuda"), *lengths).backward()
+            return [model], [], step
+        file = self.assert_tracked(make)
+        made = next(op for op in file.operations if file.kernels[op.kernel][0] == "aten._ctc_loss.default")
+        self.assertEqual([file.sizes(4)[storage] for storage in made.makes], [4 * 4, 4 * 30 * 11 * 4])
 
     def test_legacy_constructors(self):
         """torch.FloatTensor looks at no default device."""
