@@ -20,7 +20,7 @@ from ._session import Session
 from ._standins import brought, training
 
 _WHOLE_CALLS = {torch._C._nn.scaled_dot_product_attention: "attention", torch.lstm: "lstm", torch.gru: "gru", torch.rnn_tanh: "rnn_tanh",
-                torch.rnn_relu: "rnn_relu"}  # compared as a call: what is inside differs between CPU and GPU
+                torch.rnn_relu: "rnn_relu", torch.nn.functional.multi_head_attention_forward: "multi_head_attention"}  # compared as a call: what is inside differs between CPU and GPU
 _PRODUCTS = _costs.CONVOLUTION | _costs.PRODUCT
 
 Called = Tuple[Any, ...]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Dict, Optional, Tuple
 
 import torch
-from torch.overrides import TorchFunctionMode
+from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
 
 from . import _lengths
 from ._device import DeviceAnswers
@@ -92,7 +92,8 @@ class Kernels(TorchFunctionMode):
         """Replacements in torch.nn.functional: a function mode is left within a function of Python, so it does not see what
         multi_head_attention_forward and ctc_loss call."""
         def attention(*args: Any, **kwargs: Any) -> Tensor:
-            return self.attention(*args, **kwargs)
+            seen = any(isinstance(mode, Kernels) for mode in _get_current_function_mode_stack())
+            return (_ATTENTION if seen else self.attention)(*args, **kwargs)
 
         def ctc_loss(scores: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: int = 0, reduction: str = "mean",
                      zero_infinity: bool = False) -> Tensor:

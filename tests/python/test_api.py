@@ -211,6 +211,10 @@ class Checked(Case):
             self.recorded(build(), inputs, check=True)
             self.recorded(build, inputs, check=True)
 
+    def test_attention_within_a_module(self):
+        model = nn.TransformerEncoder(nn.TransformerEncoderLayer(16, 2, 32, batch_first=True), 2)
+        self.recorded(model, ((4, 5, 16),), check=True)
+
     def test_values_told_apart(self):
         class Asking(nn.Module):
             def __init__(self):
