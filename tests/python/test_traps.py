@@ -299,6 +299,21 @@ class Kernels(Case):
 
 
 class Copies(Case):
+    def test_data_is_replaced(self):
+        """As in a loop that clips weights: `p.data = ..`, by which PyTorch drops the node that accumulates the gradient."""
+        def make(batch):
+            model = linear()
+            optimizer = torch.optim.SGD(model.parameters(), 0.1)
+
+            def step():
+                optimizer.zero_grad()
+                model(torch.ones(batch, 16, device="cuda")).mean().backward()
+                optimizer.step()
+                for parameter in model.parameters():
+                    parameter.data = parameter.data.clamp(-0.01, 0.01)
+            return [model], [optimizer], step
+        self.assertEqual(self.kernels(self.assert_tracked(make)).count("aten.clamp.default"), 8)
+
     def test_a_model_is_copied(self):
         """copy.deepcopy makes tensors of the same fake GPU, buffers too, and tied ones stay tied."""
         def make(batch):
