@@ -426,6 +426,35 @@ def adapted(dropout, checkpoints=False, all_linear=False):
     return make
 
 
+def quantized(batch):
+    """QLoRA: linear layers in bitsandbytes' NF4, twice quantised, adapters with dropout, blocks under checkpoints, 8-bit AdamW."""
+    import bitsandbytes
+    import peft
+    model = hugging_face("LlamaForCausalLM", "LlamaConfig", **LLAMA)().to(BF16)
+    for path, module in list(model.named_modules()):
+        if isinstance(module, nn.Linear) and path != "lm_head":
+            owner, _, name = path.rpartition(".")
+            small = bitsandbytes.nn.Linear4bit(module.in_features, module.out_features, bias=False, compute_dtype=BF16, quant_type="nf4")
+            small.weight = bitsandbytes.nn.Params4bit(module.weight.data, False, quant_type="nf4", module=small)
+            setattr(model.get_submodule(owner), name, small)
+    del module, small
+    model = model.to(CUDA)
+    model.gradient_checkpointing_enable({"use_reentrant": False})
+    model.enable_input_require_grads()
+    config = peft.LoraConfig(r=16, lora_alpha=32, lora_dropout=0.05, target_modules="all-linear", task_type="CAUSAL_LM")
+    model = peft.get_peft_model(model, config).train()
+    optimizer = bitsandbytes.optim.AdamW8bit([p for p in model.parameters() if p.requires_grad])
+
+    def step():
+        optimizer.zero_grad()
+        tokens = longs(batch, 256)
+        with torch.autocast(CUDA, BF16):
+            loss = model(input_ids=tokens, labels=tokens).loss
+        loss.backward()
+        optimizer.step()
+    return [model], [optimizer], step
+
+
 def trainer(batch):
     """What transformers' Trainer does by default: fused AdamW in two groups, bf16 autocast, two batches an update, norms clipped."""
     model = hugging_face("GPT2LMHeadModel", "GPT2Config", n_layer=4, n_embd=512, n_head=8, vocab_size=16000)().train()
@@ -485,5 +514,5 @@ ALL = {
     "own_gru_ctc": (gru, 8), "own_seq2seq_transformer": (seq2seq, 8), "own_hinge_gan_spectral": (hinge_gan, 16), "own_ppo": (ppo, 64),
     "own_clip": (contrastive, 16), "own_experts": (experts, 8), "own_gradient_penalty": (gradient_penalty, 16),
     "own_averages": (averaged, 8), "own_physics": (physics, 256), "own_accumulate_clip": (accumulated, 8),
-    "lora_dropout": (adapted(0.05), 2), "lora_all_linear_checkpoints": (adapted(0.05, True, True), 2), "trainer": (trainer, 4),
+    "lora_dropout": (adapted(0.05), 2), "lora_all_linear_checkpoints": (adapted(0.05, True, True), 2), "qlora": (quantized, 2), "trainer": (trainer, 4),
 }

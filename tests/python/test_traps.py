@@ -342,6 +342,39 @@ class Copies(Case):
         file = self.assert_tracked(make)
         self.assertEqual(len(file.parameters), 10)
 
+    def test_parameters_of_a_class_of_their_own(self):
+        """As bitsandbytes' Params4bit: numbers packed into bytes when they come to the GPU, and what unpacks them."""
+        class Packed(nn.Parameter):
+            def __new__(cls, data, scale=None):
+                self = torch.Tensor._make_subclass(cls, data, False)
+                self.scale = scale
+                return self
+
+            def to(self, *arguments, **named):
+                if self.scale is None:
+                    self.scale, self.data = self.data.abs().amax(1, keepdim=True), (self.data * 16).to(torch.uint8)
+                return super().to(*arguments, **named)
+
+        class Quantized(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.weight, self.bias = Packed(torch.ones(64, 16)), nn.Parameter(torch.zeros(64))
+
+            def forward(self, x):
+                return F.linear(x, self.weight.float() * self.weight.scale, self.bias)
+        before = vars(torch.Tensor).get("_make_subclass")
+        built = []
+
+        def make(batch):
+            model = Quantized().to("cuda")
+            built.append(model)
+            return models.trained(model, models.momentum(model), lambda: model(torch.ones(batch, 16, device="cuda")).mean())
+        file = self.recorded(make, batch=2)
+        self.assertIsInstance(built[0].weight, Packed)
+        self.assertEqual([(name, file.sizes(2)[storage], trained) for name, storage, _, _, trained in file.parameters],
+                         [("weight", 64 * 16, 0), ("bias", 64 * 4, 1)])
+        self.assertIs(vars(torch.Tensor).get("_make_subclass"), before)
+
     def test_averages(self):
         """torch.optim.swa_utils makes its model by deepcopy."""
         def make(batch):
