@@ -5,16 +5,22 @@ before.
     PYTHONPATH=python python3 bench/recordings.py resnet50 gpt2 --expected recordings.csv
     PYTHONPATH=python python3 bench/recordings.py --make train.py:make --batch 8
     PYTHONPATH=python python3 bench/recordings.py timm:resnet26d torchvision:alexnet --any-batch
+    PYTHONPATH=python python3 bench/recordings.py --foreign                  # the table of docs/measured/record.md
 
 A row each: model, operations, CPU seconds and milliseconds an operation to record, most memory so far, peaks with sums apart
 and in place, with units under checkpoints, MemTracker's, and whether all is as it should be. --any-batch also records at 2 and
-3 and compares the file's answer for --ask with a recording at that batch. Exit code 1 where anything differs.
+3 and compares the file's answer for --ask with a recording at that batch. --foreign records the models of
+bench/recording_foreign.py at 2 and 3 where they allow it, and sets the program's peak at their batch, sums apart, beside
+MemTracker's. Exit code 1 where anything differs.
 """
 import argparse
 import csv
 import importlib.util
+import json
+import logging
 import pathlib
 import resource
+import subprocess
 import sys
 import tempfile
 import time
@@ -24,8 +30,10 @@ import warnings
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "python"), str(HERE.parent / "tests" / "python")]
 warnings.simplefilter("ignore")
+logging.getLogger("torch.utils.flop_counter").setLevel(logging.ERROR)  # it misses triton, which nothing here needs
 
 import oracle  # noqa: E402  ahead of torch
+import recording_foreign as foreign  # noqa: E402
 import recording_models as models  # noqa: E402
 import replay  # noqa: E402
 import snsim  # noqa: E402
@@ -100,9 +108,60 @@ class Rows:
         return [f"{wrong} storages and {peaks:+d} at batch {ask}"] if wrong or peaks else []
 
 
+class Foreign:
+    """A row each of the table of docs/measured/record.md."""
+
+    def __init__(self, arguments):
+        self.program, self.tracker, self.wrong = arguments.snsim, not arguments.no_tracker, 0
+        print("| model | batch | operations | one file | assumed | program | MemTracker | bytes off | in place |\n"
+              "|---|---:|---:|---|---:|---:|---:|---:|---:|")
+
+    def live(self, path, batch, strategy):
+        """The program's peak in bytes; RuntimeError with its words."""
+        done = subprocess.run([self.program, "--net", str(path), "--batch", str(batch), "--strategy", strategy, "--gpu", "a100_80", "--costs", "model",
+                               "--no-db", "--json"], capture_output=True, text=True)
+        if done.returncode > 1:
+            raise RuntimeError(done.stderr.strip())
+        return json.loads(done.stdout)["results"][0]["live_peak_bytes"]
+
+    def row(self, name, make, batch, folder):
+        path = folder / "any.rec"
+        snsim.record(make, path=path)
+        file, alone = replay.File(path), ""
+        if len(file.header["batches"]) == 1:
+            alone = file.header["assumed"].pop()[0]
+            snsim.record(make, batch=batch, path=path)
+            file = replay.File(path)
+        apart, in_place = self.live(path, batch, "pytorch-1.7"), self.live(path, batch, "pytorch")
+        tracked = oracle.memtracker(make, batch) if self.tracker else None
+        off = "-" if tracked is None else f"{apart - tracked:+,}"
+        print(f"| {name} | {batch} | {len(file.operations):,} | {'any' if not alone else 'alone'} | {len(file.header['assumed'])} | {apart:,} | "
+              f"{format(tracked, ',') if tracked else '-'} | {off} | {in_place:,} |", flush=True)
+        if alone:
+            print(f"{name}: {alone}", file=sys.stderr, flush=True)
+        if replay.peak(file, batch) != apart:
+            print(f"{name}: the replay of both iterations has {replay.peak(file, batch):,}", file=sys.stderr, flush=True)
+        self.wrong += tracked not in (None, apart)
+
+
+def run_foreign(arguments, folder):
+    """Rows of the models named, or of all; how many were wrong."""
+    rows = Foreign(arguments)
+    for name in arguments.names or foreign.ALL:
+        try:
+            rows.row(name, *foreign.ALL[name], folder)
+        except Exception as error:  # one that fails must not stop the others
+            traceback.print_exc()
+            print(f"| {name} | | | {type(error).__name__}: {error} | | | | | |", flush=True)
+            rows.wrong += 1
+    return rows.wrong
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("names", nargs="*", help="of bench/recording_models.py, or timm:NAME, torchvision:NAME")
+    parser.add_argument("--foreign", action="store_true", help="the names are of bench/recording_foreign.py, and the program is asked")
+    parser.add_argument("--snsim", default=str(HERE.parent / "build" / "snsim"))
     parser.add_argument("--make", help="file.py:make instead")
     parser.add_argument("--batch", type=int, help="instead of the model's own")
     parser.add_argument("--expected", help="a table of figures measured before")
@@ -110,6 +169,9 @@ def main():
     parser.add_argument("--ask", type=int, default=16)
     parser.add_argument("--no-tracker", action="store_true")
     arguments = parser.parse_args()
+    if arguments.foreign:
+        with tempfile.TemporaryDirectory() as folder:
+            sys.exit(bool(run_foreign(arguments, pathlib.Path(folder))))
     rows = Rows(arguments)
     asked = [(name, *found(name)) for name in arguments.names or ([] if arguments.make else models.ALL)]
     if arguments.make:

@@ -51,6 +51,12 @@ class DeviceAnswers:
                     self._kept.append((parameter, parameter.expand_as(parameter).grad_fn.next_functions[0][0]))
                     self._adopted.add(id(parameter))
 
+    def adopt_again(self, parameter: torch.Tensor) -> None:
+        """Its data was replaced, by which PyTorch drops an AccumulateGrad that noted another device than the data's."""
+        if id(parameter) in self._adopted:
+            self._adopted.remove(id(parameter))
+            self.adopt([parameter])
+
     def answer(self, tensor: torch.Tensor) -> torch.device:
         device = getattr(tensor, "fake_device", None)
         if device is None:

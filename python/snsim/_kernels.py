@@ -16,7 +16,7 @@ Tensor = torch.Tensor
 
 _ATTENTION = torch._C._nn.scaled_dot_product_attention
 _RNN_MODES = {torch.rnn_relu: 0, torch.rnn_tanh: 1, torch.lstm: 2, torch.gru: 3}  # cuDNN's numbers
-_REQUIRES_GRAD = torch.Tensor.requires_grad
+_REQUIRES_GRAD, _DATA = torch.Tensor.requires_grad, torch.Tensor.data
 _FLASH_SM, _FLASH_MOST, _FLASH_ALIGN = 80, 256, 8
 _MASK_ALIGN = 16
 _HALVES = (torch.float16, torch.bfloat16)
@@ -84,8 +84,11 @@ class Kernels(TorchFunctionMode):
             if func in _lengths.FUNCTIONS:
                 return _lengths.FUNCTIONS[func](self._values, *args, **kwargs)
         result = func(*args, **kwargs)
-        if func is torch.Tensor.requires_grad_ or getattr(func, "__self__", None) is _REQUIRES_GRAD and func.__name__ == "__set__":
+        owner = getattr(func, "__self__", None)
+        if func is torch.Tensor.requires_grad_ or owner is _REQUIRES_GRAD and func.__name__ == "__set__":
             self._devices.made_leaf(args[0])
+        elif owner is _DATA and func.__name__ == "__set__":
+            self._devices.adopt_again(args[0])
         return result
 
     def inner(self) -> Dict[str, Any]:

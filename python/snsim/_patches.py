@@ -17,6 +17,7 @@ from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.optim.optimizer import _foreach_supported_types as _of_optimizers
 from torch.utils._foreach_utils import _foreach_supported_types as _of_tensors
 
+from ._fakes import deep_copy, make_subclass
 from ._gpu import FakeGpu
 from ._kernels import Kernels, flatten_weights
 
@@ -232,6 +233,8 @@ class Patches(contextlib.ExitStack):
         enter(replaced(torch.nn.Module, _apply=_module_apply))
         enter(replaced(torch.nn.functional, **Kernels(sm, gpu.devices, gpu.values).inner()))
         enter(replaced(torch.nn.RNNBase, flatten_parameters=flatten_weights))
+        enter(replaced(FakeTensor, __deepcopy__=deep_copy))
+        enter(replaced(torch.Tensor, _make_subclass=make_subclass(torch.Tensor._make_subclass)))
         enter(replaced(FakeTensorMode, avoid_device_init=property(lambda mode: True)))
         if hasattr(fake_tensor, "init_gpu_context"):
             enter(replaced(fake_tensor, init_gpu_context=lambda *args: None))

@@ -17,6 +17,7 @@ MOST_WHOLE, MOST_FLOATS = 1 << 22, 4096  # elements that are computed
 CPU = torch.device("cpu")
 _QUIET = ("grad_scaler.py", "clip_grad.py")  # PyTorch's own questions whose answer changes no memory
 _RANDOM = torch.Tag.nondeterministic_seeded
+_HOPED = (torch.ops.aten.all.default, torch.ops.aten._is_all_true.default)  # what is asked of all elements is an assertion: it holds
 
 
 def is_small(tensor: torch.Tensor) -> bool:
@@ -85,6 +86,8 @@ class Values:
                 return
         for tensor in changed:
             self.forget(tensor)
+        if func in _HOPED:
+            result._snsim_hoped = True
 
     def _computable(self, func: Any, inputs: List[torch.Tensor], made: List[Any], changed: List[torch.Tensor]) -> bool:
         if _RANDOM in func.tags or "empty" in func.__name__ or not all(is_small(x) for x in made):
@@ -119,7 +122,9 @@ class Values:
         if value is not None:
             with _disable_current_modes():
                 return value.item()
-        number: Any = 0.0 if tensor.dtype.is_floating_point else False if tensor.dtype == torch.bool else 0
+        number: Any = 0.0 if tensor.dtype.is_floating_point else 0
+        if tensor.dtype == torch.bool:
+            number = getattr(tensor, "_snsim_hoped", False)
         if not _asked_by_torch():
             self.assume(f"a number read from the GPU is {number}")
         return number

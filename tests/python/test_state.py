@@ -201,7 +201,7 @@ class Refused(Case):
     def test_an_assertion_of_a_value(self):
         def forward(self, x):
             y = self.linear(x)
-            assert y.isfinite().all()
+            assert (y > 0).any()
             return y
         self.check("assumed ahead of it: a number read from the GPU is False, test_state.py:", forward)
 

@@ -1,4 +1,5 @@
 """What a recording of fakes can get wrong, one by one: each against a figure or a fact that does not come from the recorder."""
+import copy
 import unittest
 
 from support import Case, needs
@@ -297,6 +298,99 @@ class Kernels(Case):
         self.assertEqual({len(op.shapes[0]) for op in attention}, {3})  # queries, keys and values: no mask
 
 
+class Copies(Case):
+    def test_data_is_replaced(self):
+        """As in a loop that clips weights: `p.data = ..`, by which PyTorch drops the node that accumulates the gradient."""
+        def make(batch):
+            model = linear()
+            optimizer = torch.optim.SGD(model.parameters(), 0.1)
+
+            def step():
+                optimizer.zero_grad()
+                model(torch.ones(batch, 16, device="cuda")).mean().backward()
+                optimizer.step()
+                for parameter in model.parameters():
+                    parameter.data = parameter.data.clamp(-0.01, 0.01)
+            return [model], [optimizer], step
+        self.assertEqual(self.kernels(self.assert_tracked(make)).count("aten.clamp.default"), 8)
+
+    def test_a_model_is_copied(self):
+        """copy.deepcopy makes tensors of the same fake GPU, buffers too, and tied ones stay tied."""
+        def make(batch):
+            model = nn.Sequential(nn.Linear(16, 16), nn.BatchNorm1d(16), nn.Linear(16, 16))
+            model[2].weight = model[0].weight
+            model.register_buffer("scale", torch.ones(4, 16))
+            model.register_buffer("row", model.scale[1])
+            twin = copy.deepcopy(model)
+            self.assertIs(twin[0].weight.fake_mode, model[0].weight.fake_mode)
+            self.assertIs(twin[0].weight, twin[2].weight)
+            self.assertIsNot(twin[0].weight, model[0].weight)
+            self.assertEqual(twin.row.untyped_storage()._cdata, twin.scale.untyped_storage()._cdata)
+            self.assertEqual((twin.row.storage_offset(), twin.row.device), (16, model.row.device))
+            self.assertEqual(twin[1].num_batches_tracked.item(), 0)
+            optimizer = torch.optim.Adam(model.parameters())
+
+            def step():
+                with torch.no_grad():
+                    aim = twin(torch.ones(batch, 16, device="cuda"))
+                optimizer.zero_grad()
+                (model(torch.ones(batch, 16, device="cuda")) * model.row - aim).pow(2).mean().backward()
+                optimizer.step()
+                for one, other in zip(twin.parameters(), model.parameters()):
+                    one.data.lerp_(other.data, 0.1)
+            return [model, twin], [optimizer], step
+        file = self.assert_tracked(make)
+        self.assertEqual(len(file.parameters), 10)
+
+    def test_parameters_of_a_class_of_their_own(self):
+        """As bitsandbytes' Params4bit: numbers packed into bytes when they come to the GPU, and what unpacks them."""
+        class Packed(nn.Parameter):
+            def __new__(cls, data, scale=None):
+                self = torch.Tensor._make_subclass(cls, data, False)
+                self.scale = scale
+                return self
+
+            def to(self, *arguments, **named):
+                if self.scale is None:
+                    self.scale, self.data = self.data.abs().amax(1, keepdim=True), (self.data * 16).to(torch.uint8)
+                return super().to(*arguments, **named)
+
+        class Quantized(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.weight, self.bias = Packed(torch.ones(64, 16)), nn.Parameter(torch.zeros(64))
+
+            def forward(self, x):
+                return F.linear(x, self.weight.float() * self.weight.scale, self.bias)
+        before = vars(torch.Tensor).get("_make_subclass")
+        built = []
+
+        def make(batch):
+            model = Quantized().to("cuda")
+            built.append(model)
+            return models.trained(model, models.momentum(model), lambda: model(torch.ones(batch, 16, device="cuda")).mean())
+        file = self.recorded(make, batch=2)
+        self.assertIsInstance(built[0].weight, Packed)
+        self.assertEqual([(name, file.sizes(2)[storage], trained) for name, storage, _, _, trained in file.parameters],
+                         [("weight", 64 * 16, 0), ("bias", 64 * 4, 1)])
+        self.assertIs(vars(torch.Tensor).get("_make_subclass"), before)
+
+    def test_averages(self):
+        """torch.optim.swa_utils makes its model by deepcopy."""
+        def make(batch):
+            (model,), _, _ = models.small_cnn(2)
+            average = torch.optim.swa_utils.AveragedModel(model, multi_avg_fn=torch.optim.swa_utils.get_ema_multi_avg_fn(0.9))
+            optimizer = torch.optim.SGD(model.parameters(), 0.1)
+
+            def step():
+                optimizer.zero_grad()
+                model(torch.ones(batch, 3, 32, 32, device="cuda")).mean().backward()
+                optimizer.step()
+                average.update_parameters(model)
+            return [model, average], [optimizer], step
+        self.assert_tracked(make)
+
+
 class Values(Case):
     def test_counters_of_batch_norm(self):
         """With momentum=None the mean's weight is 1 / the counter."""
@@ -329,6 +423,21 @@ class Values(Case):
         part[0, 3] = False
         self.assertIn("full", called(whole))
         self.assertIn("cut", called(part))
+
+    def test_assertions_hold(self):
+        """What is asked of all elements: distributions ask so of their parameters, and the user's own checks."""
+        class Checked(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.linear = nn.Linear(16, 16)
+
+            def forward(self, x):
+                y = self.linear(x)
+                assert torch.isfinite(y).all()
+                policy = torch.distributions.Categorical(logits=y)
+                return policy.log_prob(policy.sample()) + torch.distributions.Normal(y, 1.0).entropy().sum(1)
+        file = self.assert_tracked(loop(Checked, (16,)))
+        self.assertIn("a number read from the GPU is True", {what for what, _ in file.header["assumed"]})
 
     def test_sizes_by_values(self):
         """Of whole numbers that are known they are exact."""
