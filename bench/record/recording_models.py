@@ -1,4 +1,4 @@
-"""Models and loops that bench/recordings.py records: make(batch) returns models, optimizers and a step. What a model's
+"""Models and loops that bench/record/recordings.py records: make(batch) returns models, optimizers and a step. What a model's
 library is, is imported when it is asked for."""
 import contextlib
 

@@ -1,4 +1,4 @@
-"""Models and loops that the recorder was not made with: bench/recordings.py --foreign sets the program's answers about them
+"""Models and loops that the recorder was not made with: bench/record/recordings.py --foreign sets the program's answers about them
 beside PyTorch's MemTracker. make(batch) returns models, optimizers and a step."""
 import torch
 from torch import nn

@@ -1,16 +1,16 @@
 """Records models and loops, replays the files, and puts beside them PyTorch's MemTracker and the figures that were measured
 before.
 
-    PYTHONPATH=python python3 bench/recordings.py                            # all of bench/recording_models.py
-    PYTHONPATH=python python3 bench/recordings.py resnet50 gpt2 --expected recordings.csv
-    PYTHONPATH=python python3 bench/recordings.py --make train.py:make --batch 8
-    PYTHONPATH=python python3 bench/recordings.py timm:resnet26d torchvision:alexnet --any-batch
-    PYTHONPATH=python python3 bench/recordings.py --foreign                  # the table of docs/measured/record.md
+    PYTHONPATH=python python3 bench/record/recordings.py                            # all of bench/record/recording_models.py
+    PYTHONPATH=python python3 bench/record/recordings.py resnet50 gpt2 --expected recordings.csv
+    PYTHONPATH=python python3 bench/record/recordings.py --make train.py:make --batch 8
+    PYTHONPATH=python python3 bench/record/recordings.py timm:resnet26d torchvision:alexnet --any-batch
+    PYTHONPATH=python python3 bench/record/recordings.py --foreign                  # the table of docs/measured/record.md
 
 A row each: model, operations, CPU seconds and milliseconds an operation to record, most memory so far, peaks with sums apart
 and in place, with units under checkpoints, MemTracker's, and whether all is as it should be. --any-batch also records at 2 and
 3 and compares the file's answer for --ask with a recording at that batch. --foreign records the models of
-bench/recording_foreign.py at 2 and 3 where they allow it, and sets the program's peak at their batch, sums apart, beside
+bench/record/recording_foreign.py at 2 and 3 where they allow it, and sets the program's peak at their batch, sums apart, beside
 MemTracker's. Exit code 1 where anything differs.
 """
 import argparse
@@ -28,7 +28,8 @@ import traceback
 import warnings
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent / "python"), str(HERE.parent / "tests" / "python")]
+ROOT = HERE.parent.parent
+sys.path[:0] = [str(ROOT / "python"), str(ROOT / "tests" / "python")]
 warnings.simplefilter("ignore")
 logging.getLogger("torch.utils.flop_counter").setLevel(logging.ERROR)  # it misses triton, which nothing here needs
 
@@ -159,9 +160,9 @@ def run_foreign(arguments, folder):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("names", nargs="*", help="of bench/recording_models.py, or timm:NAME, torchvision:NAME")
-    parser.add_argument("--foreign", action="store_true", help="the names are of bench/recording_foreign.py, and the program is asked")
-    parser.add_argument("--snsim", default=str(HERE.parent / "build" / "snsim"))
+    parser.add_argument("names", nargs="*", help="of bench/record/recording_models.py, or timm:NAME, torchvision:NAME")
+    parser.add_argument("--foreign", action="store_true", help="the names are of bench/record/recording_foreign.py, and the program is asked")
+    parser.add_argument("--snsim", default=str(ROOT / "build" / "snsim"))
     parser.add_argument("--make", help="file.py:make instead")
     parser.add_argument("--batch", type=int, help="instead of the model's own")
     parser.add_argument("--expected", help="a table of figures measured before")

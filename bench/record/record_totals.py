@@ -1,8 +1,8 @@
 """The totals of docs/pytorch.md once more, from recordings: each network is recorded in the loop of these totals, once for all
 batches, and `snsim --net FILE.rec` answers. Beside it stands what snsim says of the network that it knows by itself.
 
-    PYTHONPATH=python python3 bench/record_totals.py                              # all 108
-    PYTHONPATH=python python3 bench/record_totals.py --net tv_resnet50 --optimizer momentum --precision amp-bf16
+    PYTHONPATH=python python3 bench/record/record_totals.py                              # all 108
+    PYTHONPATH=python python3 bench/record/record_totals.py --net tv_resnet50 --optimizer momentum --precision amp-bf16
 
 A row each: the live peak of the recording, by how much the network's, the document's and MemTracker's (--tracker) differ from
 it, and the bytes of the optimizer's states that the recording has on the host: Adam counts steps there unless it is fused,
@@ -21,7 +21,8 @@ import tempfile
 import warnings
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent / "python"), str(HERE.parent / "tests" / "python")]
+ROOT = HERE.parent.parent
+sys.path[:0] = [str(ROOT / "python"), str(ROOT / "tests" / "python")]
 warnings.simplefilter("ignore")
 logging.getLogger("torch.utils.flop_counter").setLevel(logging.ERROR)  # it misses triton, which nothing here needs
 
@@ -87,7 +88,7 @@ class Program:
 
 def documented(optimizers):
     """The figures of the table of 108 totals, by network, batch and optimizer."""
-    text = (HERE.parent / "docs" / "pytorch.md").read_text()
+    text = (ROOT / "docs" / "pytorch.md").read_text()
     rows = re.findall(r"^\| (\w+) \| (\d+) \| ([\d,]+) \| ([\d,]+) \| ([\d,]+) \| 0, 0, ", text, re.MULTILINE)
     return {(net, int(batch), optimizer): int(total.replace(",", ""))
             for net, batch, *totals in rows for optimizer, total in zip(optimizers, totals)}
@@ -135,7 +136,7 @@ def main():
     parser.add_argument("--optimizer", type=words, default=["sgd", "momentum", "adam"], help=f"of {', '.join(OPTIMIZERS)}")
     parser.add_argument("--precision", choices=AUTOCAST, default="fp32")
     parser.add_argument("--tracker", action="store_true", help="also run MemTracker over the loop, beside the file with sums apart")
-    parser.add_argument("--snsim", default=os.path.join(HERE.parent, "build", "snsim"))
+    parser.add_argument("--snsim", default=os.path.join(ROOT, "build", "snsim"))
     options = parser.parse_args()
     totals = Totals(options)
     print("| network | batch | optimizer | recording | network | document | states on the host | peak |\n|---|---:|---|---:|---:|---:|---:|---|")
