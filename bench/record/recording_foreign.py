@@ -481,6 +481,28 @@ def trainer(batch):
     return [model], [optimizer], step
 
 
+def transformers_trainer(batch):
+    """transformers.Trainer itself: its training_step, optimizer, schedule and clipping; bf16, two batches an update."""
+    import tempfile
+
+    import transformers
+    model = hugging_face("GPT2LMHeadModel", "GPT2Config", n_layer=4, n_embd=512, n_head=8, vocab_size=16000)().train()
+    options = transformers.TrainingArguments(tempfile.gettempdir(), bf16=True, gradient_accumulation_steps=2, report_to=[])
+    trainer = transformers.Trainer(model=model, args=options)
+    trainer.create_optimizer_and_scheduler(1000)
+    trainer.current_gradient_accumulation_steps = 2
+
+    def step():
+        for _ in range(2):
+            tokens = longs(batch, 256)
+            trainer.training_step(model, {"input_ids": tokens, "labels": tokens})
+        trainer.accelerator.clip_grad_norm_(model.parameters(), 1.0)
+        trainer.optimizer.step()
+        trainer.lr_scheduler.step()
+        model.zero_grad()
+    return [model], [trainer.optimizer], step
+
+
 # all of them: make and batch ------------------------------------------------------------------------------------------------
 
 ALL = {
@@ -514,5 +536,6 @@ ALL = {
     "own_gru_ctc": (gru, 8), "own_seq2seq_transformer": (seq2seq, 8), "own_hinge_gan_spectral": (hinge_gan, 16), "own_ppo": (ppo, 64),
     "own_clip": (contrastive, 16), "own_experts": (experts, 8), "own_gradient_penalty": (gradient_penalty, 16),
     "own_averages": (averaged, 8), "own_physics": (physics, 256), "own_accumulate_clip": (accumulated, 8),
-    "lora_dropout": (adapted(0.05), 2), "lora_all_linear_checkpoints": (adapted(0.05, True, True), 2), "qlora": (quantized, 2), "trainer": (trainer, 4),
+    "lora_dropout": (adapted(0.05), 2), "lora_all_linear_checkpoints": (adapted(0.05, True, True), 2), "qlora": (quantized, 2), "trainer_by_hand": (trainer, 4),
+    "transformers_trainer": (transformers_trainer, 4),
 }

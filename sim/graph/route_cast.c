@@ -117,6 +117,7 @@ void sn__route_cast_back(sn__route_maker *b, uint32_t index) {
     sn__route_access(b, to, SN_WRITE);
     sn__route_end_step(b);
     sn__route_arrive(b, value, to, (sn_part){b->net->layers[v->producer].out.c, SN_NONE});
+    sn__route_add_meetings(b);
   }
   b->n_casts = 0;
   cast_parameter_gradients(b, index);

@@ -104,12 +104,17 @@ static void add_sum(sn__route_maker *b, const sn__meeting *m) {
   b->part[m->value] = to.part;
 }
 
+void sn__route_add_meetings(sn__route_maker *b) {
+  for (uint32_t i = 0; i < b->n_meetings; i++) add_sum(b, &b->meetings[i]);
+  b->n_meetings = 0;
+}
+
+/* The engine adds what a node makes as the node ends, so ahead of the casts, which are nodes behind it. */
 void sn__route_leave(sn__route_maker *b, uint32_t index) {
   uint32_t dy = b->gradient[b->net->layers[index].first_output];
   if (dy != SN_NONE) b->holders[dy]--; /* a SOFTMAX has none */
+  sn__route_add_meetings(b);
   sn__route_cast_back(b, index);
-  for (uint32_t i = 0; i < b->n_meetings; i++) add_sum(b, &b->meetings[i]);
-  b->n_meetings = 0;
 }
 
 /* What looks at the same numbers as other channels has the same share of them. */

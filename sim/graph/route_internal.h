@@ -111,6 +111,8 @@ bool sn__route_cast_gradients(sn__route_maker *b, uint32_t layer, bool data);
 void sn__route_deliver(sn__route_maker *b, uint32_t value, uint32_t tensor, sn_part part);
 /* Steps that copy the gradients which the layer's backward has made. */
 void sn__route_cast_back(sn__route_maker *b, uint32_t layer);
+/* What has met is added, a step each. */
+void sn__route_add_meetings(sn__route_maker *b);
 /* Bytes of a value in one of b->widths' arrays, or in fp32 where that is NULL. */
 static inline uint64_t sn__route_bytes(const sn__route_maker *b, uint32_t value, const uint8_t *width) {
   const sn_value *v = &b->net->values[value];
