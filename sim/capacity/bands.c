@@ -30,8 +30,8 @@ void sn_band_of_memory(char text[SN_BAND_TEXT]) {
 }
 
 void sn_band_of_recording(char text[SN_BAND_TEXT]) {
-  snprintf(text, SN_BAND_TEXT, "tensors equal PyTorch's tracker to the byte in %d of %d recordings", SN_BAND_RECORDINGS,
-           SN_BAND_RECORDINGS);
+  snprintf(text, SN_BAND_TEXT, "tensors equal PyTorch's tracker to the byte in %d of %d recordings",
+           SN_BAND_RECORDINGS_EQUAL, SN_BAND_RECORDINGS);
 }
 
 static const char measured[] = "times measured on this machine";
