@@ -170,6 +170,8 @@ class Estimate:
     def plot(self, path: Union[str, "os.PathLike[str]", None] = None, strategies: Optional[Sequence[str]] = None) -> Any:
         """All that is on the GPU over an iteration, of the first four strategies or the named ones, as SVG; also into path."""
         from ._picture import picture_of
+        if path is not None and not str(path).endswith(".svg"):
+            raise Error(f"{path}: pictures are SVG; give a name that ends in .svg, or use `snsim plot -o FILE.png`")
         drawn = picture_of(self, [self.row(name) for name in strategies] if strategies else self.rows[:4])
         if path is not None:
             drawn.save(path)

@@ -1,7 +1,7 @@
 """A batch: what the user gave, made a fake of any number of rows on the GPU, anew in each iteration."""
 from __future__ import annotations
 
-from typing import Any, Callable, List, Mapping, Optional, Tuple, Union
+from typing import Any, Dict, Callable, List, Mapping, Optional, Tuple, Union
 
 import torch
 from torch.utils._python_dispatch import _disable_current_modes
@@ -47,7 +47,10 @@ def rows_of(tree: Any) -> Optional[int]:
 
 
 def resized(tree: Any, rows: int, batch: int) -> Any:
-    """Every tensor of as many rows as the batch with as many as asked for: the given ones, over and over."""
+    """Every tensor of as many rows as the batch with as many as asked for: the given ones, over and over. What is one tensor, as
+    labels that are the tokens themselves, stays one."""
+    met: Dict[int, Any] = {}
+
     def one(leaf: Any) -> Any:
         if not isinstance(leaf, torch.Tensor) or not leaf.dim() or leaf.shape[0] != rows or rows == batch:
             return leaf
@@ -55,7 +58,10 @@ def resized(tree: Any, rows: int, batch: int) -> Any:
             return leaf[torch.arange(batch) % rows] if rows else leaf.new_zeros((batch, *leaf.shape[1:]))
         return torch.empty((batch, *leaf.shape[1:]), dtype=leaf.dtype, device="meta")
     leaves, spec = tree_flatten(tree)
-    return tree_unflatten([one(leaf) for leaf in leaves], spec)
+    for leaf in leaves:
+        if id(leaf) not in met:
+            met[id(leaf)] = one(leaf)
+    return tree_unflatten([met[id(leaf)] for leaf in leaves], spec)
 
 
 class Given:

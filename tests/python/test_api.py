@@ -37,6 +37,15 @@ def same_loop(batch):
     return [model], [optimizer], step
 
 
+class Twice(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 4, 3)
+
+    def forward(self, a, b):
+        return (self.conv(a) + self.conv(b)).mean()
+
+
 class Inputs(Case):
     def setUp(self):
         super().setUp()
@@ -57,6 +66,11 @@ class Inputs(Case):
         self.check(net(), ((4, 3, 8, 8),), loss=F.cross_entropy, targets=LABELS)
         self.check(net(), ((4, 3, 8, 8),), loss=nn.CrossEntropyLoss(), targets=(LABELS,))
         self.check(net(), torch.empty(4, 3, 8, 8, device="meta"), loss=lambda y, t: F.cross_entropy(y, t), targets=LABELS)
+
+    def test_one_tensor_twice(self):
+        same = torch.zeros(4, 3, 8, 8)
+        rec = snsim.record(lambda: Twice(), {"a": same, "b": same})
+        self.assertIn("for any batch", rec.summary())
 
     def test_named(self):
         self.check(net(), {"input": torch.zeros(4, 3, 8, 8)}, loss=F.cross_entropy, targets=LABELS)
