@@ -5,6 +5,7 @@
 #include "base/checked.h"
 #include "models/build/lora.h"
 #include "models/net/modules.h"
+#include "models/record/record_net.h"
 #include "models/zoo/zoo.h"
 #include "sim/capacity/calls.h"
 #include "sim/device/device.h"
@@ -138,6 +139,7 @@ static sn_status add_offload(search *s, bool with_blocks) {
   sn__loop way = sn__loop_as_asked(&s->ways);
   if (way.strategy.offload != SN_OFFLOAD_NONE || (with_blocks && s->ways.blocks == 0)) return SN_OK;
   if (s->asked->options->external != SN_EXTERNAL_HOST) return SN_OK;
+  if (is_recorded(s) && s->asked->net->recorded->backwards != 1) return SN_OK; /* nothing leaves */
   if (with_blocks) way = with_units(s, way, 0);
   way.strategy.offload = SN_OFFLOAD_SAVED;
   return try_way(s, &way);
