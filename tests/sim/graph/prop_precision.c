@@ -31,6 +31,8 @@ static const row rows[] = {
     {"tv_resnet50", 16, SN_OPTIMIZER_MOMENTUM, SN_BF16, 817768604, 63232},
     {"tv_vgg16", 16, SN_OPTIMIZER_MOMENTUM, SN_AMP_BF16, 2529998568, 0},
     {"tv_vgg16", 16, SN_OPTIMIZER_MOMENTUM, SN_BF16, 1497268468, 0},
+    {"tv_r3d_18", 8, SN_OPTIMIZER_MOMENTUM, SN_AMP_BF16, 1083887400, 11008},    /* sums ahead of weights' casts */
+    {"tv_inception_v3", 16, SN_OPTIMIZER_MOMENTUM, SN_AMP_BF16, 1099936824, 0}, /* the same; a recording's */
     {"efficientnet_b0", 16, SN_OPTIMIZER_MOMENTUM, SN_AMP_BF16, 774715760, 84032},
     {"efficientnet_b0", 16, SN_OPTIMIZER_MOMENTUM, SN_BF16, 733369356, 84032},
     {"vit_b_16", 16, SN_OPTIMIZER_MOMENTUM, SN_AMP_BF16, 1967912296, 12 * 16},
