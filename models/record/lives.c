@@ -95,7 +95,6 @@ static void follow(walk *w, const sn_record_event *e) {
   case SN_RECORD_GHOST_END:
     drop(w, e->other);
     break;
-  case SN_RECORD_TAKEN:
   case SN_RECORD_ENTER:
   case SN_RECORD_LEAVE:
   case SN_RECORD_ITERATION:

@@ -118,10 +118,10 @@ static sn_status read_assumed(sn__reader *r, const cJSON *list) {
 static sn_status read_head_item(sn__reader *r, const cJSON *item) {
   sn_record *record = r->record;
   uint64_t ignored;
-  const char *key = item->string;
+  const char *key = item->string, *torch;
   char hint[100];
   if (strcmp(key, "snsim_recording") == 0) return SN_OK;
-  if (strcmp(key, "torch") == 0) return read_text(r, item, key, &record->torch);
+  if (strcmp(key, "torch") == 0) return read_text(r, item, key, &torch);
   if (strcmp(key, "name") == 0) return read_text(r, item, key, &record->name);
   if (strcmp(key, "batches") == 0) return read_batches(r, item);
   if (strcmp(key, "sm") == 0 || strcmp(key, "iterations") == 0)
@@ -145,7 +145,6 @@ static sn_status read_head(sn__reader *r, const cJSON *head) {
     if (read_head_item(r, item) != SN_OK) return r->err->code;
   if (r->record->n_batches == 0) return sn__read_fail(r, "\"batches\" is missing");
   if (!r->record->name) r->record->name = "recorded";
-  if (!r->record->torch) r->record->torch = "";
   return SN_OK;
 }
 
@@ -369,12 +368,10 @@ static sn_status hand_over(sn__reader *r) {
   record->n_refs = r->refs.count;
   record->n_events = r->events.count;
   record->handles = r->handles.count;
-  record->ghosts = r->ghosts.count;
   record->ops = r->ops.items;
   record->refs = r->refs.items;
   record->events = r->events.items;
   record->convs = r->convs.items;
-  record->n_convs = r->convs.count;
   bool good = adopt(r->arena, &r->ops) && adopt(r->arena, &r->refs) && adopt(r->arena, &r->events) &&
               adopt(r->arena, &r->convs);
   return good ? SN_OK : sn_fail_memory(r->err);

@@ -203,8 +203,7 @@ static sn_status read_birth(sn__reader *r, const cJSON *array) {
 
 static sn_status read_taken(sn__reader *r, const cJSON *array) {
   uint32_t handle;
-  if (read_alive(r, &r->handles, array->child->next, "handle", &handle) != SN_OK) return r->err->code;
-  return add_event(r, SN_RECORD_TAKEN, handle, 0);
+  return read_alive(r, &r->handles, array->child->next, "handle", &handle); /* the rest of it is its ghost's */
 }
 
 static sn_status read_enter(sn__reader *r, const cJSON *array) {

@@ -102,7 +102,6 @@ typedef enum sn_record_kind {
   SN_RECORD_KEPT,      /* handle `id` keeps storage `other` for a node */
   SN_RECORD_DROPPED,   /* handle `id` does no longer */
   SN_RECORD_GHOST,     /* storage `other` is taken out for backward, as ghost `id` */
-  SN_RECORD_TAKEN,     /* handle `id` is what was taken out */
   SN_RECORD_GHOST_END, /* ghost `id`, of storage `other`, is gone */
   SN_RECORD_ENTER,     /* call `id` of a module */
   SN_RECORD_LEAVE,
@@ -115,9 +114,9 @@ typedef struct sn_record_event {
 } sn_record_event;
 
 typedef struct sn_record {
-  const char *name, *torch;                       /* of the model; the version of PyTorch */
+  const char *name;                               /* of the model */
   uint32_t batches[SN_RECORD_BATCHES], n_batches; /* recorded with; of one alone it holds for no other */
-  uint32_t iterations, handles, ghosts;
+  uint32_t iterations, handles;
   uint32_t n_assumed;               /* places where only values would tell */
   const char *assumed, *assumed_at; /* the first: what, and at which of the user's lines; NULL: none */
   bool compiled;                    /* a compiled model, recorded as it runs without compiling */
@@ -127,7 +126,7 @@ typedef struct sn_record {
   const sn_record_call *calls;
   const sn_record_storage *storages;
   const sn_record_parameter *parameters;
-  uint32_t n_ops, n_refs, n_events, n_convs;
+  uint32_t n_ops, n_refs, n_events;
   const sn_record_op *ops;
   const uint32_t *refs;
   const sn_record_conv *convs;
@@ -150,9 +149,5 @@ static inline uint64_t sn_record_bytes(const sn_record_storage *storage, uint32_
 static inline double sn_record_amount(sn_record_size size, uint32_t batch) {
   return (double)size.a + (double)size.b * batch;
 }
-
-/* Bytes that are alive at the fullest moment of all iterations, counted event by event: what a plan of the recording is
- * compared with. `in_place`: sums of gradients as PyTorch adds them. SN_NO_MEMORY. */
-sn_status sn_record_peak(const sn_record *record, uint32_t batch, bool in_place, uint64_t *bytes, sn_err *err);
 
 #endif

@@ -4,6 +4,7 @@
 #include "models/record/record_net.h"
 #include "models/zoo/zoo.h"
 #include "tests/support/pipeline.h"
+#include "tests/support/record_peak.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -24,11 +25,7 @@ static bool next_row(FILE *in, expected *e) {
 }
 
 static uint64_t peak_of(const sn_net *net, bool in_place) {
-  sn_err err = SN_ERR_INIT;
-  uint64_t bytes = 0;
-  sn_record_peak(net->recorded->record, net->batch, in_place, &bytes, &err);
-  must(&err);
-  return bytes;
+  return record_peak(net->recorded->record, net->batch, in_place);
 }
 
 static void peaks_are_those_of_the_recorder(void **state) {
@@ -158,12 +155,10 @@ static void a_good_file_is_read(void **state) {
   sn_err err = SN_ERR_INIT;
   sn_arena *arena = sn_arena_new();
   const sn_record *record = sn_record_parse("t", text, strlen(text), arena, &err);
-  uint64_t bytes;
   must(&err);
   assert_int_equal(record->n_ops, 1);
   assert_int_equal(record->n_events, 5);
-  assert_int_equal(sn_record_peak(record, 2, true, &bytes, &err), SN_OK);
-  assert_int_equal(bytes, 64);
+  assert_int_equal(record_peak(record, 2, true), 64);
   assert_int_equal(sn_record_check_batch(record, 3, &err), SN_BAD_USAGE);
   assert_string_equal(err.text, "--batch 3: n was recorded at batch 2 alone; give --batch 2, or record it at 3");
   sn_arena_free(arena);

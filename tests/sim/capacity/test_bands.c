@@ -1,4 +1,4 @@
-/* The bands of the screen are those of docs/truth.md. */
+/* The bands of the screen are those of docs/truth.md and docs/measured/record.md. */
 #include "sim/capacity/bands.h"
 
 #include <setjmp.h>
@@ -14,9 +14,9 @@
 #include <string.h>
 
 /* The whole document; the caller frees it. */
-static char *document(void) {
+static char *document(const char *path) {
   enum { ROOM = 1 << 20 };
-  FILE *in = fopen(SNSIM_SOURCE_DIR "/docs/truth.md", "r");
+  FILE *in = fopen(path, "r");
   char *text = calloc(1, ROOM);
   assert_true(in && text);
   assert_true(fread(text, 1, ROOM - 1, in) > 0);
@@ -25,7 +25,7 @@ static char *document(void) {
 }
 
 static void bands_are_those_of_the_document(void **state) {
-  char *text = document(), row[200];
+  char *text = document(SNSIM_SOURCE_DIR "/docs/truth.md"), row[200];
   uint32_t count, rows = 0;
   const sn_band *bands = sn_bands(&count);
   (void)state;
@@ -39,6 +39,31 @@ static void bands_are_those_of_the_document(void **state) {
   }
   for (const char *at = table; (at = strstr(at, " % |\n")); at++) rows++;
   assert_int_equal(rows, count);
+  free(text);
+}
+
+/* Counts the rows of the table at text, whose last column but one is the bytes apart from PyTorch's tracker. */
+static void count_recordings(const char *text, int *rows, int *equal) {
+  const char *line = strstr(text, "\n|---"); /* under the names of the columns */
+  assert_non_null(line);
+  for (line = strchr(line + 1, '\n'); line && line[1] == '|'; line = strchr(line + 1, '\n')) {
+    const char *bar = strchr(line + 1, '\n');
+    assert_non_null(bar);
+    for (int bars = 0; bars < 3;) bars += *--bar == '|';
+    (*rows)++;
+    *equal += strncmp(bar, "| 0 |", 5) == 0;
+  }
+}
+
+static void recordings_are_those_of_the_document(void **state) {
+  char *text = document(SNSIM_SOURCE_DIR "/docs/measured/record.md");
+  int tables = 0, rows = 0, equal = 0;
+  (void)state;
+  for (const char *at = text; (at = strstr(at, "| bytes off | in place |\n")); at++, tables++)
+    count_recordings(at, &rows, &equal);
+  assert_int_equal(tables, 2);
+  assert_int_equal(rows, SN_BAND_RECORDINGS);
+  assert_int_equal(equal, SN_BAND_RECORDINGS_EQUAL);
   free(text);
 }
 
@@ -59,6 +84,7 @@ static void times_say_what_was_measured(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(bands_are_those_of_the_document),
+                                     cmocka_unit_test(recordings_are_those_of_the_document),
                                      cmocka_unit_test(times_say_what_was_measured)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
