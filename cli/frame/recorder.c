@@ -85,7 +85,7 @@ static sn_status run(const words *w, int out, const char *what, sn_err *err) {
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
   int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   if (code == 0) return SN_OK;
-  if (code == 130 || code == 128 + 2) exit(130);
+  if (code == 130) exit(130);
   if (code == 127)
     return sn_fail(err, SN_BAD_DEVICE, "there is no %s; SNSIM_PYTHON names a Python that has PyTorch", w->all[0]);
   if (code == 4) return sn_fail(err, SN_BAD_DEVICE, "recording needs PyTorch; SNSIM_PYTHON names a Python that has it");
@@ -183,7 +183,8 @@ static uint64_t digest(const words *w, const char *real) {
 static sn_status make_folder(const sn_args *args, char folder[PATH_MAX], sn_err *err) {
   if (sn_args_database(args, folder, PATH_MAX - sizeof "recordings", err) != SN_OK) return err->code;
   char *end = strrchr(folder, '/');
-  strcpy(end ? end + 1 : folder, "recordings");
+  end = end ? end + 1 : folder;
+  memcpy(end, "recordings", sizeof "recordings");
   for (char *slash = folder; slash && err->code == SN_OK;) {
     slash = strchr(slash + 1, '/');
     if (slash) *slash = '\0';

@@ -43,7 +43,7 @@ static bool parse(const char *text, equation *e) {
 /* How long the letter's axis is in the values; 0: they do not agree, or have none such. */
 static int64_t side_of(const equation *e, const sn__onnx_value *const *v, char letter) {
   int64_t side = 0;
-  for (uint32_t t = 0; t < e->terms; t++)
+  for (uint32_t t = FIRST; t < OUTPUT && v[t]; t++)
     for (uint32_t i = 0; i < e->rank[t]; i++) {
       if (e->letters[t][i] != letter) continue;
       if (side != 0 && side != v[t]->dims[i]) return 0;

@@ -166,7 +166,7 @@ static bool reduce_dims(sn__importer *m, sn__onnx_tensor *t) {
   else if (!axes && !left_out(m, "axes", 1))
     return false;
   if (!v) return false;
-  for (uint32_t i = 0; i < n; i++) gone |= 1u << axis_of(axes[i], v->rank);
+  for (uint32_t i = 0; axes && i < n; i++) gone |= 1u << axis_of(axes[i], v->rank);
   if (n == 0) gone = ~0u;
   for (uint32_t i = 0; i < v->rank; i++) {
     bool reduced = gone >> i & 1;

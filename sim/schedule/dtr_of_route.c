@@ -81,7 +81,8 @@ static bool make_room(writer *w) {
 sn_dtr_program *sn_dtr_program_of_route(const sn_route *route, uint64_t resident_bytes, const sn_costs *costs,
                                         sn_err *err) {
   writer w = {.route = route, .costs = costs, .program = sn_dtr_program_new(err), .err = err};
-  if (w.program && !make_room(&w)) sn_fail_memory(err);
+  if (!w.program) return NULL;
+  if (!make_room(&w)) sn_fail_memory(err);
   if (err->code == SN_OK) pin(&w, resident_bytes);
   for (uint32_t s = 0; s < route->n_steps && err->code == SN_OK; s++) write_step(&w, s);
   if (err->code == SN_OK) sn_dtr_program_close(w.program, err);

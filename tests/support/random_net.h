@@ -187,6 +187,11 @@ static inline uint32_t random_net_inputs(random_net *r, bool same_channels, uint
   return count;
 }
 
+/* Chains of MATMULs reach 1e14, where exp overflows, and oneDNN's derivative of mish: these get a TANH's numbers. */
+static inline bool random_net_overflows(sn_act_mode act) {
+  return act == SN_ACT_EXP || act == SN_ACT_MISH;
+}
+
 static inline void random_net_grow(random_net *r) {
   uint32_t inputs[RANDOM_NET_BRANCHES], count = 1;
   sn_op op = random_net_op(r);
@@ -196,6 +201,10 @@ static inline void random_net_grow(random_net *r) {
     inputs[0] = random_net_input(r);
   if ((op == SN_MUL || op == SN_MATMUL) && count > 2) count = 2;
   sn_attr attr = (r->today ? random_net_today_attr : random_net_attr)(r->dice, op, r->shape[inputs[0]]);
+  if (op == SN_ACT && random_net_overflows(attr.act)) {
+    inputs[0] = random_net_add(r, SN_ACT, &(sn_attr){.act = SN_ACT_TANH}, inputs, 1);
+    if (inputs[0] == SN_NONE) return;
+  }
   random_net_add(r, op, &attr, inputs, count);
 }
 
