@@ -19,8 +19,8 @@ from .rows import Row, family
 THIRDS = 3
 LIKELY = (0.7, 0.9)  # shares of peak and bandwidth by which a kernel is taken to be bound by flops or by bytes
 LAUNCH_SECONDS = 1e-6
-OWN = {"layout": "layout", "copy": "copy", "pool": "pool", "softmax": "softmax"}
-FLOPS = {"dense": "convolution", "stem": "convolution", "grouped": "grouped", "product": "product", "bmm": "product", "attention": "attention"}
+OWN = {"layout": "layout", "copy": "copy", "pool": "pool"}
+FLOPS = {"dense": "convolution", "stem": "convolution", "grouped": "convolution", "product": "product", "bmm": "product", "attention": "product"}
 
 
 class Card(NamedTuple):
