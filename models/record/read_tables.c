@@ -28,7 +28,9 @@ static sn_status add_kernel(sn__reader *r, const cJSON *row, void *place) {
     return r->err->code;
   kernel->flags = (uint32_t)flags;
   kernel->called = short_name(r->arena, kernel->name);
-  return kernel->called ? SN_OK : sn_fail_memory(r->err);
+  if (!kernel->called) return sn_fail_memory(r->err);
+  kernel->traffic = sn_record_traffic_of(kernel->called);
+  return SN_OK;
 }
 
 static sn_status add_module(sn__reader *r, const cJSON *row, void *place) {

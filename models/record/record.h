@@ -13,6 +13,7 @@
 #define SN_MODELS_RECORD_RECORD_H
 
 #include "base/err.h"
+#include "models/record/traffic.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -54,6 +55,7 @@ enum {
 
 typedef struct sn_record_kernel {
   const char *name, *called; /* "aten.convolution.default", "convolution" */
+  sn_record_traffic traffic;
   uint32_t flags;
 } sn_record_kernel;
 

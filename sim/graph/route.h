@@ -114,9 +114,10 @@ typedef struct sn_sum {
 /* What a step of a recording costs; steps of described networks cost what their layer's pass does (sim/device/cost.h). */
 typedef struct sn_step_work {
   const char *called;                /* what PyTorch calls it, "convolution" */
-  double flops, bytes;               /* multiplications and additions; read and written */
+  double flops, bytes;               /* multiplications and additions; read and written by its kernels */
   const struct sn_record_conv *conv; /* a convolution's shapes; NULL: it is none */
   uint32_t images;                   /* of its input */
+  int launches;                      /* kernels */
   bool narrow;                       /* in two bytes */
 } sn_step_work;
 

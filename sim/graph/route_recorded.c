@@ -167,6 +167,11 @@ static uint32_t images_of(const maker *m, const sn_record_op *op) {
   return images >= 1 && images <= SN_MAX_DIM ? (uint32_t)images : 0;
 }
 
+static double bytes_of(const maker *m, const sn_record_op *op, const sn_record_traffic *t) {
+  const double read = sn_record_amount(op->read, m->net->batch), written = sn_record_amount(op->written, m->net->batch);
+  return (t->read * read + t->written * written) * (op->n_changes > 0 ? t->changing : 1);
+}
+
 static void make_step(maker *m, uint32_t index) {
   const sn_record_op *op = &m->record->ops[m->w->first_op + index];
   const uint32_t *refs = &m->record->refs[op->first_ref], *makes = refs + op->n_reads, *changes = makes + op->n_makes;
@@ -184,13 +189,14 @@ static void make_step(maker *m, uint32_t index) {
                               .sum = SN_NONE,
                               .first_access = first,
                               .n_accesses = m->route->n_accesses - first};
-  m->work[index] =
-      (sn_step_work){.called = m->record->kernels[op->kernel].called,
-                     .flops = sn_record_amount(op->flops, m->net->batch),
-                     .bytes = sn_record_amount(op->read, m->net->batch) + sn_record_amount(op->written, m->net->batch),
-                     .conv = op->conv == SN_NONE ? NULL : &m->record->convs[op->conv],
-                     .images = images_of(m, op),
-                     .narrow = op->narrow};
+  const sn_record_kernel *kernel = &m->record->kernels[op->kernel];
+  m->work[index] = (sn_step_work){.called = kernel->called,
+                                  .flops = sn_record_amount(op->flops, m->net->batch),
+                                  .bytes = bytes_of(m, op, &kernel->traffic),
+                                  .launches = kernel->traffic.launches,
+                                  .conv = op->conv == SN_NONE ? NULL : &m->record->convs[op->conv],
+                                  .images = images_of(m, op),
+                                  .narrow = op->narrow};
 }
 
 /* ---- the route ---- */
