@@ -340,7 +340,6 @@ MORE_BLOCKS = {
     "regnet_y_400mf": (vision(torchvision("regnet_y_400mf")), 4, "trunk_output.*.*"),
     "mobilenet_v3_large": (vision(torchvision("mobilenet_v3_large")), 4, "features.*"),
     "googlenet": (vision(torchvision("googlenet", aux_logits=False, init_weights=False)), 4, "inception*"),
-    "swin_v2_t_amp_bf16": (vision(torchvision("swin_v2_t"), 256, optimizer="adamw", autocast=BF16), 2, "features.*.*"),
     "timm_mixer_s16": (vision(timm("mixer_s16_224"), optimizer="adamw"), 4, "blocks.*"),
     "timm_xcit_nano": (vision(timm("xcit_nano_12_p16_224"), optimizer="adamw"), 4, "blocks.*"),
     "timm_maxvit_pico": (vision(timm("maxvit_pico_rw_256"), 256, optimizer="adamw"), 2, "stages.*.blocks.*"),
