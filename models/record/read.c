@@ -260,14 +260,16 @@ static sn_status hand_over(sn__reader *r) {
   sn_record *record = r->record;
   record->n_ops = r->ops.count;
   record->n_refs = r->refs.count;
+  record->n_arguments = r->arguments.count;
   record->n_events = r->events.count;
   record->handles = r->handles.count;
   record->ops = r->ops.items;
   record->refs = r->refs.items;
+  record->arguments = r->arguments.items;
   record->events = r->events.items;
   record->convs = r->convs.items;
-  bool good = adopt(r->arena, &r->ops) && adopt(r->arena, &r->refs) && adopt(r->arena, &r->events) &&
-              adopt(r->arena, &r->convs);
+  bool good = adopt(r->arena, &r->ops) && adopt(r->arena, &r->refs) && adopt(r->arena, &r->arguments) &&
+              adopt(r->arena, &r->events) && adopt(r->arena, &r->convs);
   return good ? SN_OK : sn_fail_memory(r->err);
 }
 
@@ -278,6 +280,7 @@ static sn_record *read_all(const char *path, source *from, sn_arena *arena, sn_e
   if (status == SN_OK) status = hand_over(&r);
   free(r.ops.items);
   free(r.refs.items);
+  free(r.arguments.items);
   free(r.events.items);
   free(r.convs.items);
   free(r.storages.items);

@@ -37,7 +37,7 @@ typedef struct sn__reader {
   unsigned line;
   sn_record *record;
   sn_arena *arena;
-  sn__list ops, refs, events, convs;
+  sn__list ops, refs, arguments, events, convs;
   sn__list storages, handles, ghosts; /* sn__alive */
   sn__list call_stack;                /* uint32_t */
   sn__quick quick;

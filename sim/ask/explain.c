@@ -51,7 +51,7 @@ static void find_route_uses(walk *w) {
 }
 
 static void note_writes(walk *w, const sn_instr *i) {
-  const sn_step *step = &w->route->steps[i->id];
+  const sn_step *step = sn_route_run(w->route, i->id, i->rerun);
   for (uint32_t a = 0; a < step->n_accesses; a++) {
     sn_access access = w->route->accesses[step->first_access + a];
     if (access.mode != SN_READ) w->tensors[access.tensor].writer_step = i->id;
@@ -73,7 +73,7 @@ static void find_next_uses(walk *w, uint32_t from) {
   for (uint32_t n = from; n < w->plan->n_instrs; n++) {
     const sn_instr *i = &w->plan->instrs[n];
     if (i->kind != SN_COMPUTE) continue;
-    const sn_step *step = &w->route->steps[i->id];
+    const sn_step *step = sn_route_run(w->route, i->id, i->rerun);
     for (uint32_t a = 0; a < step->n_accesses; a++) {
       resident *r = &w->tensors[w->route->accesses[step->first_access + a].tensor];
       if (r->next_step == SN_NONE) r->next_step = i->step;

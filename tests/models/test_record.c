@@ -123,6 +123,8 @@ static const struct {
     {HEAD TABLES "[\"x\"]\n", "t:7: the event \"x\" is none that this version of snsim knows"},
     {HEAD TABLES "[3]\n", "t:7: an event is a list that begins with its kind, [\"o\", ..]"},
     {HEAD TABLES "[\"i\",1]\n", "t:7: iteration 1 begins where 0 would"},
+    {HEAD TABLES "[\"<\",0]\n", "t:7: arguments: a list of storages was expected"},
+    {HEAD TABLES "[\"<\",0,[2]]\n", "t:7: storage: not a number of the table, which has 2"},
     {HEAD TABLES "[\"o\",0,0]\n", "t:7: an operation has 12 items at least, not 3"},
     {HEAD TABLES "[\"o\",1,0,0,0,[],[0],[],0,0,64,\"f\"]\n", "t:7: kernel: not a number of the table, which has 1"},
     {HEAD TABLES "[\"o\",0,0,0,0,[1],[0],[],0,0,64,\"f\"]\n", "t:7: reads: storage 1 is not there"},
