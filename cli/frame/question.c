@@ -4,6 +4,7 @@
 #include "base/units.h"
 #include "cli/frame/stored.h"
 #include "cli/options/out.h"
+#include "models/record/record_net.h"
 #include "models/zoo/resolve.h"
 #include "models/zoo/zoo.h"
 
@@ -124,6 +125,17 @@ static void choose_strategies(const sn_args *args, sn_question *q) {
   bool both = args->runtime == SN_RUNTIME_DEFAULT && args->command->bit == SN_CMD_SIMULATE; /* one runtime elsewhere */
   sn_runtime runtime = args->runtime == SN_RUNTIME_DEFAULT && !both ? SN_RUNTIME_PYTORCH : args->runtime;
   q->n_strategies = sn_runtime_strategies(runtime, iteration, q->strategies);
+}
+
+void sn_question_drop_alike(sn_question *q, const sn_net *net) {
+  uint32_t kept = 0;
+  if (!net->recorded || net->recorded->backwards < 2 || q->args->n_strategies > 0) return;
+  for (uint32_t i = 0; i < q->n_strategies; i++) {
+    const sn_strategy s = q->strategies[i];
+    bool stays = s.offload == SN_OFFLOAD_NONE || s.offload == SN_OFFLOAD_CACHE;
+    if (s.recompute == SN_RECOMPUTE_NONE && stays) q->strategies[kept++] = s;
+  }
+  if (kept > 0) q->n_strategies = kept;
 }
 
 sn_status sn_question_check_corun(const sn_args *args, sn_err *err) {
@@ -277,10 +289,12 @@ sn_net *sn_question_net(const sn_args *args, sn_err *err) {
 sn_status sn_question_load(const sn_args *args, sn_question *question, sn_err *err) {
   if (check_complete(args, err) != SN_OK || sn_question_open(args, question, err) != SN_OK) return err->code;
   question->net = sn_question_net(args, err);
-  if (question->net)
+  if (question->net) {
     sn_question_settle_precision(question, question->net);
-  else
+    sn_question_drop_alike(question, question->net);
+  } else {
     sn_question_free(question);
+  }
   return err->code;
 }
 
