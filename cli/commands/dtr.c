@@ -59,13 +59,14 @@ sn_status sn_dtr_asked_of(const sn_args *args, sn_dtr_asked *asked, sn_err *err)
 }
 
 /* Of a recording: with its operations' times on a GPU, sums of gradients apart as DTR has them. */
-static sn_dtr_program *program_of(const char *path, const sn_args *args, sn_err *err) {
+static sn_dtr_program *program_of(const char *path, const sn_args *args, char *name, sn_err *err) {
   sn_device device;
   sn_iteration iteration = {.optimizer = SN_OPTIMIZER_MOMENTUM};
   sn_net *net = sn_net_load(path, args->batch, 0, err);
   sn_route *route = NULL;
   sn_costs *costs = NULL;
   sn_dtr_program *program = NULL;
+  if (net && name) snprintf(name, SN_NET_NAME, "%s", net->name);
   if (net && sn_device_load(args->gpu, &device, err) == SN_OK) costs = sn_costs_new_in(net, &device, SN_FP32, err);
   if (costs) route = sn_route_new_for(net, SN_DIALECT_PYTORCH_1_7, SN_ORDER_ROUTE, iteration, NULL, err);
   if (route) {
@@ -78,8 +79,9 @@ static sn_dtr_program *program_of(const char *path, const sn_args *args, sn_err 
   return program;
 }
 
-static sn_dtr_replay *replay_recording(const char *path, const sn_args *args, const sn_dtr_asked *asked, sn_err *err) {
-  sn_dtr_program *program = program_of(path, args, err);
+static sn_dtr_replay *replay_recording(const char *path, const sn_args *args, const sn_dtr_asked *asked, char *name,
+                                       sn_err *err) {
+  sn_dtr_program *program = program_of(path, args, name, err);
   sn_dtr_replay *replay = NULL;
   if (program)
     replay =
@@ -88,9 +90,10 @@ static sn_dtr_replay *replay_recording(const char *path, const sn_args *args, co
   return replay;
 }
 
-sn_dtr_replay *sn_dtr_asked_replay(const sn_args *args, const sn_dtr_asked *asked, uint32_t index, sn_err *err) {
+sn_dtr_replay *sn_dtr_asked_replay(const sn_args *args, const sn_dtr_asked *asked, uint32_t index, char *name,
+                                   sn_err *err) {
   const char *path = args->operands[index];
-  if (sn_net_is_recording(path)) return replay_recording(path, args, asked, err);
+  if (sn_net_is_recording(path)) return replay_recording(path, args, asked, name, err);
   return sn_dtr_replay_log(path, asked->heuristics, asked->n_heuristics, asked->budgets, asked->n_budgets, err);
 }
 
@@ -219,7 +222,7 @@ sn_status sn_cli_dtr(const sn_args *args, sn_err *err) {
   if (args->json && args->csv) return sn_fail(err, SN_BAD_USAGE, "--json and --csv exclude each other");
   if (sn_dtr_asked_of(args, &asked, err) != SN_OK || sn_out_check(args->output, err) != SN_OK) return err->code;
   for (uint32_t i = 0; i < args->n_operands && err->code == SN_OK; i++)
-    replays[i] = sn_dtr_asked_replay(args, &asked, i, err);
+    replays[i] = sn_dtr_asked_replay(args, &asked, i, NULL, err);
   if (err->code == SN_OK) print(args, replays, err);
   for (uint32_t i = 0; i < args->n_operands; i++) sn_dtr_replay_free(replays[i]);
   return err->code;
