@@ -48,6 +48,11 @@ sn_status sn_question_check_freeze(const sn_args *args, sn_err *err);
 /* Adds a strategy that nobody has named, if it can be asked for what the iteration is for. */
 void sn_question_add(sn_question *question, sn_strategy strategy);
 
+/* All that can be said of the command line without the network, before minutes of recording one: what goes together, the
+ * GPU, the strategies. Complete: with all that a question about one batch needs. */
+sn_status sn_question_check(const sn_args *args, sn_err *err);
+sn_status sn_question_check_complete(const sn_args *args, sn_err *err);
+
 /* Checks that the command line is complete and loads what it names. On an error nothing needs freeing. */
 sn_status sn_question_load(const sn_args *args, sn_question *question, sn_err *err);
 /* Where no --precision is given and PyTorch is asked about: that of PyTorch as it starts, for this network (NULL: for

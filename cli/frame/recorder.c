@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,23 +70,52 @@ static sn_status find_package(sn_err *err) {
   return failed ? sn_fail_memory(err) : SN_OK;
 }
 
-/* What it prints goes to `out`; what it says, to standard error. */
-static sn_status run(const words *w, int out, const char *what, sn_err *err) {
+/* Starts it. Ctrl-C is the child's, which has things to undo, as it was ours. */
+static int start(const words *w, int out, bool interruptible, pid_t *child) {
   posix_spawn_file_actions_t actions;
-  pid_t child;
-  int status = 0;
-  if (find_package(err) != SN_OK || posix_spawn_file_actions_init(&actions) != 0) return sn_fail_memory(err);
+  posix_spawnattr_t own;
+  sigset_t interrupt;
+  if (posix_spawn_file_actions_init(&actions) != 0) return ENOMEM;
+  if (posix_spawnattr_init(&own) != 0) {
+    posix_spawn_file_actions_destroy(&actions);
+    return ENOMEM;
+  }
+  sigemptyset(&interrupt);
+  if (interruptible) sigaddset(&interrupt, SIGINT);
+  posix_spawnattr_setsigdefault(&own, &interrupt);
+  posix_spawnattr_setflags(&own, POSIX_SPAWN_SETSIGDEF);
   if (out != STDOUT_FILENO) posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
   fflush(NULL);
-  int failed = posix_spawnp(&child, w->all[0], &actions, NULL, (char *const *)w->all, environ);
+  int failed = posix_spawnp(child, w->all[0], &actions, &own, (char *const *)w->all, environ);
+  posix_spawnattr_destroy(&own);
   posix_spawn_file_actions_destroy(&actions);
+  return failed;
+}
+
+/* What it prints goes to `out`; what it says, to standard error. Its status as a shell tells it; below 0: it could not be
+ * started, with the error. Whoever waits is not ended by Ctrl-C, as whoever is waited for says what became of it. */
+static int start_and_wait(const words *w, int out, sn_err *err) {
+  struct sigaction before, ignore = {.sa_handler = SIG_IGN};
+  pid_t child;
+  int status = 0;
+  if (find_package(err) != SN_OK) return -1;
+  sigemptyset(&ignore.sa_mask);
+  sigaction(SIGINT, &ignore, &before);
+  int failed = start(w, out, before.sa_handler != SIG_IGN, &child);
+  while (!failed && waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
+  sigaction(SIGINT, &before, NULL);
   if (failed)
     return sn_fail(err, SN_BAD_DEVICE, "%s: %s; SNSIM_PYTHON names a Python that has PyTorch", w->all[0],
-                   strerror(failed));
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
-  int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+                   strerror(failed)),
+           -1;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static sn_status run(const words *w, int out, const char *what, sn_err *err) {
+  int code = start_and_wait(w, out, err);
+  if (code < 0) return err->code;
   if (code == 0) return SN_OK;
-  if (code == 130) exit(130);
+  if (code == 128 + SIGINT) exit(code);
   if (code == 127)
     return sn_fail(err, SN_BAD_DEVICE, "there is no %s; SNSIM_PYTHON names a Python that has PyTorch", w->all[0]);
   if (code == 4) return sn_fail(err, SN_BAD_DEVICE, "recording needs PyTorch; SNSIM_PYTHON names a Python that has it");
@@ -215,10 +245,7 @@ static char *real_file(const char *what, sn_err *err) {
 static sn_status record(const sn_args *args, words *w, const char *path, sn_err *err) {
   add_option(w, "--name", args->net);
   add_option(w, "--output", path);
-  sn_out_progress("recording ...");
-  run(w, STDERR_FILENO, args->net, err);
-  sn_out_progress(NULL);
-  return err->code;
+  return run(w, STDERR_FILENO, args->net, err);
 }
 
 static sn_status find_or_record(sn_args *args, const char *real, sn_err *err) {

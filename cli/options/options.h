@@ -241,7 +241,9 @@ sn_status sn_cli_graph(const sn_args *args, sn_err *err);
 sn_status sn_cli_trace(const sn_args *args, sn_err *err);
 sn_status sn_cli_sweep(const sn_args *args, sn_err *err);
 sn_status sn_cli_fit(const sn_args *args, sn_err *err);
+sn_status sn_cli_fit_check(const sn_args *args, sn_err *err); /* what can be said without the network */
 sn_status sn_cli_advise(const sn_args *args, sn_err *err);
+sn_status sn_cli_advise_check(const sn_args *args, sn_err *err); /* the same */
 sn_status sn_cli_diff(const sn_args *args, sn_err *err);
 sn_status sn_cli_export(const sn_args *args, sn_err *err);
 sn_status sn_cli_completions(const sn_args *args, sn_err *err);

@@ -14,11 +14,13 @@ import argparse
 import importlib.util
 import os
 import sys
+import time
 from types import ModuleType
 from typing import Any, List, NoReturn, Optional
 
 OPTIMIZERS = ("sgd", "momentum", "adam", "adamw", "adagrad", "rmsprop")
 AUTOCAST = {"bf16": "bfloat16", "fp16": "float16"}
+_LONG = 10  # seconds that are worth telling
 _ROWS = 2  # of an input's tensor; recorded at other numbers of rows as well
 
 
@@ -93,29 +95,52 @@ def optimizer_of(word: str) -> Any:
     return getattr(torch.optim, names[word])
 
 
-def main(given: Optional[List[str]] = None) -> None:
-    asked = arguments(given)
+def say(text: str) -> None:
+    print(f"snsim.record: {text}", file=sys.stderr, flush=True)
+
+
+def needs_inputs(what: Any) -> bool:
+    """A model's class, or a model: nothing that makes a loop."""
+    import torch
+    return isinstance(what, torch.nn.Module) or (isinstance(what, type) and issubclass(what, torch.nn.Module))
+
+
+def recorded(asked: argparse.Namespace) -> Any:
+    """What the command line asks for."""
     try:
         import torch
     except ImportError as error:
         fail(4, f"PyTorch cannot be imported by {sys.executable}: {error}")
-    from snsim import RecordingError, record
+    from snsim import record
+    what = named(asked.what)
+    name = asked.name or asked.what.rpartition(":")[2]
+    options = dict(path=asked.output or f"{name}.rec", name=name, batch=asked.batch, iterations=asked.iterations, sm=asked.sm,
+                   assume=asked.assume)
+    if asked.input:
+        dtype = getattr(torch, AUTOCAST[asked.autocast]) if asked.autocast else None
+        return record(what, tuple(input_of(text) for text in asked.input), optimizer=optimizer_of(asked.optimizer),
+                      train=not asked.inference, autocast=dtype, check=asked.check, **options)
+    if needs_inputs(what):
+        fail(2, f"{asked.what} is a model, and --input is missing: add the sizes of a row of each of its inputs, "
+                "such as --input 3,224,224 of an image or --input 128:int64 of tokens")
+    return record(what, **options)
+
+
+def main(given: Optional[List[str]] = None) -> None:
+    from snsim._errors import RecordingError  # needs no PyTorch
+    asked = arguments(given)
+    began = time.monotonic()
     try:
-        what = named(asked.what)
-        name = asked.name or asked.what.rpartition(":")[2]
-        options = dict(path=asked.output or f"{name}.rec", name=name, batch=asked.batch, iterations=asked.iterations, sm=asked.sm,
-                       assume=asked.assume)
-        if asked.input:
-            dtype = getattr(torch, AUTOCAST[asked.autocast]) if asked.autocast else None
-            recorded = record(what, tuple(input_of(text) for text in asked.input), optimizer=optimizer_of(asked.optimizer),
-                              train=not asked.inference, autocast=dtype, check=asked.check, **options)
-        else:
-            recorded = record(what, **options)
+        say(f"recording {asked.what} on fake tensors: seconds, of a large model minutes")
+        summary = recorded(asked).summary()
+        took = time.monotonic() - began
+        if took > _LONG:
+            say(f"it took {took:.0f} s")
+    except KeyboardInterrupt:
+        fail(130, "interrupted: nothing was kept")
     except RecordingError as error:
         fail(3, str(error))
-    except KeyboardInterrupt:
-        sys.exit(130)
-    print(recorded.summary())
+    print(summary)
 
 
 class _Called(ModuleType):
