@@ -49,8 +49,8 @@ static const sn_option options[] = {
      sn__parse_size, offsetof(sn_args, batch)},
     {"units", "GLOB,..", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SHOW_NET | SN_CMD_GRAPH,
      "What to train",
-     "Of a recording: the modules that recompute=units runs again, by their paths, `layer?.*`; the outermost ones that "
-     "match. Default: those that a Sequential or ModuleList has several of. `--net 'mine.rec:units=layer?.*'` says the "
+     "Of a recording: the modules that recompute=units runs again, by their paths, `layer[1-3].*` (as a shell's *, ? and "
+     "classes); the outermost ones that match. Default: those that a Sequential or ModuleList has several of. `--net 'mine.rec:units=layer?.*'` says the "
      "same, and in a sweep's --nets.",
      sn__parse_text, offsetof(sn_args, units)},
     {"sequence", "N", 0, SN_CMD_SHOW_NET, "What to train", "Tokens of a sequence, instead of the network's own number.",
@@ -370,7 +370,7 @@ static const sn_option options[] = {
      sn__parse_condition, 0},
     {"freeze", "GLOB,..", 0,
      SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP | SN_CMD_GRAPH | SN_CMD_RUN | SN_CMD_VALIDATE, "How",
-     "Layers that are not trained, by their names, such as 'layer1*': no gradients, no optimizer state, and no "
+     "Layers that are not trained, by their names, such as 'layer[12]*': no gradients, no optimizer state, and no "
      "backward "
      "ahead of the first that is. May be repeated. Of PyTorch's strategies.",
      sn__parse_freeze, offsetof(sn_args, freeze)},
