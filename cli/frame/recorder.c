@@ -151,20 +151,46 @@ static void begin(words *w, char path[PATH_MAX + 64], const char *what) {
   add(w, python(path));
   add(w, "-m");
   add(w, "snsim.record");
-  add(w, what);
+  if (what) add(w, what);
+}
+
+static sn_status check_record(const sn_args *args, sn_err *err) {
+  bool of_config = args->hf || args->config;
+  if (!args->operand && !of_config)
+    return sn_fail(
+        err, SN_BAD_USAGE,
+        "what to record is missing: FILE.py:NAME, such as train.py:make, or --config config.json of a model of "
+        "transformers");
+  if (of_config && (args->operand || args->inputs.count))
+    return sn_fail(err, SN_BAD_USAGE,
+                   "--hf and --config record a model of transformers, whose inputs are tokens; leave FILE.py:NAME and "
+                   "--input out");
+  if (of_config && !args->config)
+    return sn_fail(err, SN_BAD_USAGE,
+                   "--hf %.80s: --config is missing: the model's config.json, as weights are not read", args->hf);
+  if (of_config == (args->sequence > 0)) return SN_OK;
+  return sn_fail(err, SN_BAD_USAGE,
+                 of_config ? "--sequence is missing: how many tokens a row has, such as --sequence 128"
+                           : "--sequence is of --config; inputs of FILE.py:NAME have --input 128:int64");
 }
 
 sn_status sn_cli_record(const sn_args *args, sn_err *err) {
-  char path[PATH_MAX + 64], batch[16];
+  char path[PATH_MAX + 64], batch[16], sequence[16];
   words w;
+  const char *what = args->operand ? args->operand : args->hf ? args->hf : args->config;
+  if (check_record(args, err) != SN_OK) return err->code;
   begin(&w, path, args->operand);
   if (add_loop(&w, args, err) != SN_OK) return err->code;
   snprintf(batch, sizeof batch, "%" PRIu32, args->batch);
+  snprintf(sequence, sizeof sequence, "%" PRIu32, args->sequence);
+  add_option(&w, "--hf", args->hf);
+  add_option(&w, "--config", args->config);
+  add_option(&w, "--sequence", args->sequence ? sequence : NULL);
   add_option(&w, "--batch", args->batch ? batch : NULL);
   add_option(&w, "--name", args->name);
   add_option(&w, "--output", args->output);
   if (args->check) add(&w, "--check");
-  return run(&w, STDOUT_FILENO, args->operand, err);
+  return run(&w, STDOUT_FILENO, what, err);
 }
 
 /* ---- kept recordings ---- */

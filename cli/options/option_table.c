@@ -49,8 +49,10 @@ static const sn_option options[] = {
      sn__parse_size, offsetof(sn_args, batch)},
     {"units", "GLOB,..", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SHOW_NET | SN_CMD_GRAPH,
      "What to train",
-     "Of a recording: the modules that recompute=units runs again, by their paths, `layer[1-3].*` (as a shell's *, ? and "
-     "classes); the outermost ones that match. Default: those that a Sequential or ModuleList has several of. `--net 'mine.rec:units=layer?.*'` says the "
+     "Of a recording: the modules that recompute=units runs again, by their paths, `layer[1-3].*` (as a shell's *, ? "
+     "and "
+     "classes); the outermost ones that match. Default: those that a Sequential or ModuleList has several of. `--net "
+     "'mine.rec:units=layer?.*'` says the "
      "same, and in a sweep's --nets.",
      sn__parse_text, offsetof(sn_args, units)},
     {"sequence", "N", 0, SN_CMD_SHOW_NET, "What to train", "Tokens of a sequence, instead of the network's own number.",
@@ -340,6 +342,17 @@ static const sn_option options[] = {
     {"assume", "PART", 0, SN_CMD_RECORD, "How",
      "Which part of elements is true where only values would tell, which a recording does not have. Default: 0.5.",
      sn__parse_text, offsetof(sn_args, assume)},
+    {"hf", "CLASS", 0, SN_CMD_RECORD, "What to train",
+     "With --config: a class of transformers, such as GPT2LMHeadModel or AutoModelForCausalLM. Default: the one that "
+     "the "
+     "config names.",
+     sn__parse_text, offsetof(sn_args, hf)},
+    {"config", "FILE.json", 0, SN_CMD_RECORD, "What to train",
+     "The config.json of a model of transformers, or its folder: that model is recorded, without weights and without a "
+     "network. It reads tokens, --sequence of them.",
+     sn__parse_text, offsetof(sn_args, config)},
+    {"sequence", "N", 0, SN_CMD_RECORD, "What to train", "With --config: tokens of a row.", sn__parse_size,
+     offsetof(sn_args, sequence)},
     {"check", NULL, 0, SN_CMD_RECORD, "How",
      "With --input: also runs a step on the CPU with real tensors, and compares what was called.", sn__parse_switch,
      offsetof(sn_args, check)},
