@@ -4,6 +4,7 @@
 #include "base/fnv.h"
 #include "base/path.h"
 #include "exec/machine/module.h"
+#include "models/zoo/zoo.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -111,7 +112,8 @@ static int start_and_wait(const words *w, int out, sn_err *err) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-static sn_status run(const words *w, int out, const char *what, sn_err *err) {
+/* `done`: "recorded". */
+static sn_status run(const words *w, int out, const char *what, const char *done, sn_err *err) {
   int code = start_and_wait(w, out, err);
   if (code < 0) return err->code;
   if (code == 0) return SN_OK;
@@ -119,7 +121,7 @@ static sn_status run(const words *w, int out, const char *what, sn_err *err) {
   if (code == 127)
     return sn_fail(err, SN_BAD_DEVICE, "there is no %s; SNSIM_PYTHON names a Python that has PyTorch", w->all[0]);
   if (code == 4) return sn_fail(err, SN_BAD_DEVICE, "recording needs PyTorch; SNSIM_PYTHON names a Python that has it");
-  return sn_fail(err, code == 2 ? SN_BAD_USAGE : SN_BAD_INPUT, "%s could not be recorded, see above", what);
+  return sn_fail(err, code == 2 ? SN_BAD_USAGE : SN_BAD_INPUT, "%s could not be %s, see above", what, done);
 }
 
 /* ---- the words ---- */
@@ -146,11 +148,11 @@ static sn_status add_loop(words *w, const sn_args *args, sn_err *err) {
   return err->code;
 }
 
-static void begin(words *w, char path[PATH_MAX + 64], const char *what) {
+static void begin(words *w, char path[PATH_MAX + 64], const char *module, const char *what) {
   *w = (words){.count = 0};
   add(w, python(path));
   add(w, "-m");
-  add(w, "snsim.record");
+  add(w, module);
   if (what) add(w, what);
 }
 
@@ -179,7 +181,7 @@ sn_status sn_cli_record(const sn_args *args, sn_err *err) {
   words w;
   const char *what = args->operand ? args->operand : args->hf ? args->hf : args->config;
   if (check_record(args, err) != SN_OK) return err->code;
-  begin(&w, path, args->operand);
+  begin(&w, path, "snsim.record", args->operand);
   if (add_loop(&w, args, err) != SN_OK) return err->code;
   snprintf(batch, sizeof batch, "%" PRIu32, args->batch);
   snprintf(sequence, sizeof sequence, "%" PRIu32, args->sequence);
@@ -190,7 +192,26 @@ sn_status sn_cli_record(const sn_args *args, sn_err *err) {
   add_option(&w, "--name", args->name);
   add_option(&w, "--output", args->output);
   if (args->check) add(&w, "--check");
-  return run(&w, STDOUT_FILENO, what, err);
+  return run(&w, STDOUT_FILENO, what, "recorded", err);
+}
+
+sn_status sn_recorder_snapshot(const char *net, uint32_t batch, const char *output, sn_err *err) {
+  char path[PATH_MAX + 64], number[16];
+  words w;
+  if (!sn_net_is_recording(net))
+    return sn_fail(err, SN_BAD_USAGE,
+                   "--snapshot: %.120s is no recording, and of other networks the allocator's history has no addresses "
+                   "of PyTorch's; record the model with snsim record",
+                   net);
+  char *file = strndup(net, (size_t)(sn_net_file_end(net) - net));
+  if (!file) return sn_fail_memory(err);
+  begin(&w, path, "snsim._snapshot", file);
+  snprintf(number, sizeof number, "%" PRIu32, batch);
+  add_option(&w, "--batch", number);
+  add_option(&w, "--output", output);
+  run(&w, STDERR_FILENO, file, "written as a snapshot", err);
+  free(file);
+  return err->code;
 }
 
 /* ---- kept recordings ---- */
@@ -271,13 +292,13 @@ static char *real_file(const char *what, sn_err *err) {
 static sn_status record(const sn_args *args, words *w, const char *path, sn_err *err) {
   add_option(w, "--name", args->net);
   add_option(w, "--output", path);
-  return run(w, STDERR_FILENO, args->net, err);
+  return run(w, STDERR_FILENO, args->net, "recorded", err);
 }
 
 static sn_status find_or_record(sn_args *args, const char *real, sn_err *err) {
   char path[PATH_MAX + 64], folder[PATH_MAX];
   words w;
-  begin(&w, path, args->net);
+  begin(&w, path, "snsim.record", args->net);
   if (add_loop(&w, args, err) != SN_OK || make_folder(args, folder, err) != SN_OK) return err->code;
   size_t room = sizeof args->recorded_text;
   int length = snprintf(args->recorded_text, room, "%s/%.60s-%016" PRIx64 ".rec.gz", folder,

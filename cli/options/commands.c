@@ -292,7 +292,7 @@ static const sn_command commands[] = {
      "snsim diff 11 last --strategy liveness --explain\n"
      "snsim diff 11 12 --json",
      "RUN RUN", SN_CMD_DIFF, sn_cli_diff},
-    {"export", "snsim export [RUN] [--table NAME] [-o FILE]", "a stored run as CSV",
+    {"export", "snsim export [RUN] [--table NAME] [-o FILE] [--snapshot FILE]", "a stored run as CSV",
      "Writes a table of a stored run as CSV: a header with the units in the names, exact whole numbers, true and "
      "false, every row with the run's number (docs/store.md). RUN is a number, a name or \"last\" (the default). "
      "Sweeps: snsim show sweep:3 --csv.\n"
@@ -302,7 +302,8 @@ static const sn_command commands[] = {
      "see --net and --gpu.",
      "snsim export -o results.csv\n"
      "snsim export 12 --table steps -o steps.csv\n"
-     "snsim export 13 --table ops -o ops.csv --strategy liveness+corun=path",
+     "snsim export 13 --table ops -o ops.csv --strategy liveness+corun=path\n"
+     "snsim export last --snapshot predicted.pickle",
      "[RUN]", SN_CMD_EXPORT, sn_cli_export},
     {"dtr", "snsim dtr LOG|FILE.rec.. [--heuristic H].. [--budget SHARE|SIZE]..", "DTR's logs under budgets of memory",
      "Replays training steps that DTR's authors recorded (Dynamic Tensor Rematerialization, ICLR 2021), or one of your "

@@ -486,6 +486,9 @@ static const sn_option options[] = {
      "Which table: a row per strategy (results, the default), per step and strategy, per tensor of each strategy's "
      "peak, per tensor of the network, per operation that a strategy executes (ops: when, on which lane and cores).",
      sn__parse_text, offsetof(sn_args, table)},
+    {"snapshot", "FILE", 0, SN_CMD_EXPORT, "What to print",
+     "Of a run of a recording: what PyTorch's allocator does in it, in a file that pytorch.org/memory_viz opens.",
+     sn__parse_text, offsetof(sn_args, snapshot)},
     {"explain", NULL, 0, SN_CMD_FIT, "What to print",
      "The tensors that stop the next value for every strategy, not only for the best.", sn__parse_switch,
      offsetof(sn_args, explain)},

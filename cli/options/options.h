@@ -76,6 +76,7 @@ typedef struct sn_args {
   bool gave[SN_CONDITION_ROWS]; /* whether conditions that are words were given */
   sn_args_lists inputs;         /* of --net FILE.py:NAME and `record`: sizes of a row */
   const char *assume;           /* of `record`; NULL: not given */
+  const char *snapshot;         /* of `export`; NULL: not given */
   const char *hf, *config;      /* of `record`: a class of transformers and its config.json; NULL: not given */
   char recorded_text[SN_NET_SPEC];
   bool eager_modules; /* --modules eager */
