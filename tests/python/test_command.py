@@ -49,7 +49,10 @@ class Command(Case):
 
     def test_says_that_it_begins(self):
         status, out, said = self.ran("model.py:Net", "--input", "8", "-o", "net.rec")
-        self.assertEqual((status, said), (0, "snsim.record: recording model.py:Net on fake tensors: seconds, of a large model minutes\n"))
+        self.assertEqual(status, 0)
+        said = said.splitlines()
+        self.assertEqual(said[0], "snsim.record: recording model.py:Net on fake tensors: seconds, of a large model minutes")
+        self.assertTrue(all("it took" in line for line in said[1:]), said)  # on a busy machine
         self.assertIn("for any batch", out)
 
     def test_a_model_without_inputs(self):
