@@ -108,7 +108,7 @@ static sn_status fill_all(const sn_dtr_program *p, sn_dtr_replay *r, const sn_dt
     r->n_rows++;
   }
   for (uint32_t h = 0; h < n_heuristics && n_budgets > 0 && err->code == SN_OK; h++)
-    find_least(p, r, &r->rows[h * n_budgets], n_budgets, err);
+    find_least(p, r, &r->rows[(size_t)h * n_budgets], n_budgets, err);
   return err->code;
 }
 
