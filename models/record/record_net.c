@@ -328,6 +328,8 @@ static sn_status make(maker *m, uint32_t batch) {
   sn_net *net = m->net;
   struct sn_recorded *w = m->recorded;
   w->record = m->record;
+  w->chosen = m->units != NULL;
+  if (m->units && sn_globs_check_text("--units", m->units, m->err) != SN_OK) return m->err->code;
   find_iteration(m->record, w);
   find_phases(m->record, w);
   if (w->n_ops == 0) return sn_fail(m->err, SN_BAD_INPUT, "%s: its last iteration has no operation", m->record->name);

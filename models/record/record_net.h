@@ -33,6 +33,7 @@ struct sn_recorded {
   const struct sn_record_life *lives[2]; /* per storage (models/record/lives.h): sums apart, and in place */
   const uint32_t *layer;                 /* per operation of the iteration: an operation of backward has the layer whose
                                     * forward made its node */
+  bool chosen;                           /* the blocks are the user's choice (--units) */
   uint32_t n_regions;
   const sn_record_region *regions; /* the outermost ones, in order; of those that keep something */
   uint32_t n_again;                /* operations of blocks that run again (models/record/checkpoint.h) */

@@ -92,7 +92,7 @@ static bool units_remove(const walk *w, uint32_t tensor) {
   if (r->first_use >= w->route->first_backward || r->leaves_unit) return false;
   uint32_t unit = unit_of(w, r->first_use);
   bool backward = w->route->steps[w->peak_step].pass == SN_BACKWARD;
-  return unit < w->units.count && !(backward && unit_of(w, w->peak_step) == unit);
+  return unit < w->units.count && !sn_units_stays(&w->units, unit) && !(backward && unit_of(w, w->peak_step) == unit);
 }
 
 /* What a user of PyTorch can do about a tensor that backward keeps; nothing is to be done about others. */
