@@ -4,7 +4,8 @@
  *
  * Times the whole pipeline (route, plan, check, play) after the network is built, median over `repeats` runs (default
  * 9), without the store: all 13 rows of inception_v4, one row of PyTorch's beside one of liveness,
- * superneurons on ResNets from 10^3 to 10^6 layers; of one network alone where it is named. Memory is kept between
+ * superneurons on ResNets from 10^3 to 10^6 layers; of one network alone where it is named, and of one that is not in
+ * the list, such as a recording, of strategy pytorch at batch 64 and of reading it, too. Memory is kept between
  * questions, as snsim keeps it (cli/main.c). The last column is the process's largest resident set so far, so read it
  * downwards.
  */
@@ -74,6 +75,12 @@ static uint64_t events_of(const sn_run *run) {
   return events;
 }
 
+static bool is_listed(const char *net) {
+  for (size_t i = 0; i < sizeof questions / sizeof questions[0]; i++)
+    if (strcmp(net, questions[i].net) == 0) return true;
+  return false;
+}
+
 static sn_status measure(const question *q, const sn_device *gpu, int repeats, sn_err *err) {
   sn_strategy strategies[SN_STRATEGY_DEFAULTS];
   sn_options options = SN_OPTIONS_INIT;
@@ -82,8 +89,10 @@ static sn_status measure(const question *q, const sn_device *gpu, int repeats, s
   for (uint32_t i = 0; i < SN_STRATEGY_DEFAULTS; i++) strategies[i] = sn_strategy_default(i);
   if (q->strategy && sn_strategy_parse(q->strategy, &strategies[0], err) != SN_OK) return err->code;
   uint32_t n_strategies = q->strategy ? 1 : SN_STRATEGY_DEFAULTS;
+  double begun = now_ms();
   sn_net *net = sn_net_load(q->net, q->batch, 0, err);
   if (!net) return err->code;
+  double read_ms = now_ms() - begun;
   uint32_t layers = net->n_layers;
   for (int i = 0; i < repeats && err->code == SN_OK; i++) {
     double start = now_ms();
@@ -101,6 +110,7 @@ static sn_status measure(const question *q, const sn_device *gpu, int repeats, s
   printf("%-34s %5u %7u %-12s %9.2f %9.2f %9.2f %10.2f %8ld\n", q->net, q->batch, layers,
          q->strategy ? q->strategy : "all 13", ms[0], median, ms[repeats - 1], (double)events / median / 1e3,
          use.ru_maxrss / 1024);
+  if (!is_listed(q->net)) printf("read in %.2f ms\n", read_ms);
   return SN_OK;
 }
 
@@ -118,6 +128,8 @@ int main(int argc, char **argv) {
            "median ms", "max ms", "M events/s", "MiB RSS");
   for (size_t i = 0; i < sizeof questions / sizeof questions[0] && err.code == SN_OK; i++)
     if (argc < 3 || strcmp(argv[2], questions[i].net) == 0) measure(&questions[i], &gpu, repeats, &err);
+  if (argc > 2 && !is_listed(argv[2]) && err.code == SN_OK)
+    measure(&(question){argv[2], 64, "pytorch"}, &gpu, repeats, &err);
   if (err.code == SN_OK) return 0;
   fprintf(stderr, "bench_simulate: %s\n", err.text);
   return sn_status_exit_code(err.code);

@@ -1,6 +1,7 @@
 /* snsim: a discrete-event memory simulator and capacity planner for neural-network training. Reads the command line,
  * runs the command, says what went wrong. Exit codes: 0 done, 1 does not fit, 2 usage, 3 file, 4 device, 5 our bug. */
 #include "cli/frame/file_conflict.h"
+#include "cli/frame/question.h"
 #include "cli/frame/recorder.h"
 #include "cli/options/options.h"
 #include "cli/options/out.h"
@@ -40,9 +41,18 @@ static void complain(const sn_args *args, const sn_err *err) {
   sn_out_complain(err->code == SN_NO_FIT ? sn_status_name(err->code) : "error", of_net ? text : err->text);
 }
 
+/* Recording takes minutes: what can be wrong without it is said first. */
+static sn_status check_early(const sn_args *args, sn_err *err) {
+  if (!sn_args_is_source(args)) return SN_OK;
+  if (args->command->bit == SN_CMD_FIT) return sn_cli_fit_check(args, err);
+  if (args->command->bit == SN_CMD_ADVISE) return sn_cli_advise_check(args, err);
+  return sn_question_check_complete(args, err);
+}
+
 /* A model in Python is a recording from here on. */
 static sn_status take_source(sn_args *args, sn_err *err) {
-  return args->help || args->version ? SN_OK : sn_recorder_take(args, err);
+  if (args->help || args->version) return SN_OK;
+  return check_early(args, err) == SN_OK ? sn_recorder_take(args, err) : err->code;
 }
 
 int main(int argc, char **argv) {

@@ -12,6 +12,7 @@
  * Limit lines, one for each runtime: the device's memory less what stands beside the functional tensors (context and
  * persistent bytes; of PyTorch also what its allocator reserves beyond them), since that is what the curves must stay
  * below. Workspace, which varies by step, is not drawn. */
+#include "models/zoo/zoo.h"
 #include "plots/plot_internal.h"
 
 #include <assert.h>
@@ -263,7 +264,8 @@ static void put_run(FILE *out, const frame *f, const sn_run *run) {
     precision = precision || strcmp(other->conditions.precision, run->conditions.precision) != 0;
     freeze = freeze || strcmp(other->conditions.freeze, run->conditions.freeze) != 0;
   }
-  if (net) sn__put_text(out, run->net, 24);
+  char title[SN_NET_SPEC];
+  if (net) sn__put_text(out, sn_net_called(run->net, run->net_name, title, sizeof title), 24);
   if (batch) fprintf(out, "%sbatch %" PRIu32, net ? ", " : "", run->batch);
   if (gpu) {
     fputs(net || batch ? ", " : "", out);

@@ -1,4 +1,5 @@
 /* Script: what the gnuplot scripts of a run's pictures have in common: the title, units, the passes, legends. */
+#include "models/zoo/zoo.h"
 #include "plots/plot_internal.h"
 
 #include <inttypes.h>
@@ -13,6 +14,7 @@ sn__unit sn__unit_for(uint64_t most) {
 
 void sn__put_subject(FILE *out, const sn__chart *chart, void (*put)(FILE *out, const char *text, size_t most)) {
   const sn_run *first = chart->curves[0].run;
+  char title[SN_NET_SPEC];
   bool net = true, batch = true, gpu = true, precision = strcmp(first->conditions.precision, "fp32") != 0,
        freeze = *first->conditions.freeze;
   for (unsigned i = 1; i < chart->n_curves; i++) {
@@ -23,7 +25,7 @@ void sn__put_subject(FILE *out, const sn__chart *chart, void (*put)(FILE *out, c
     precision = precision && strcmp(run->conditions.precision, first->conditions.precision) == 0;
     freeze = freeze && strcmp(run->conditions.freeze, first->conditions.freeze) == 0;
   }
-  put(out, net ? first->net : "several networks", 48);
+  put(out, net ? sn_net_called(first->net, first->net_name, title, sizeof title) : "several networks", 48);
   if (batch) fprintf(out, ", batch %" PRIu32, first->batch);
   if (precision) fprintf(out, ", %s", first->conditions.precision);
   if (freeze) {

@@ -2,6 +2,7 @@
  * second, the greener the faster, or says that it does not fit. Strategies that come to the same with every value share
  * a row. As a gnuplot script, and as text, for which columns that have no room beside each other come below each other.
  * The best is said in a sentence above. O(strategies^2 * values + points * strategies). */
+#include "models/zoo/zoo.h"
 #include "plots/plot_internal.h"
 
 #include <assert.h>
@@ -201,11 +202,12 @@ static void put_columns(FILE *out, const map *m) {
 }
 
 void sn__sweep_map_write(FILE *out, const sn__sweep_chart *chart) {
+  char title[SN_NET_SPEC];
   map m = measure(chart);
   sn__put_terminal(out, chart->form, chart->columns, chart->lines);
   put_cells(out, &m);
   fputs("set title '", out);
-  sn__put_text(out, chart->rows[0]->net, 48);
+  sn__put_text(out, sn_net_called(chart->rows[0]->net, "", title, sizeof title), 48);
   put_where(out, chart, sn__put_text);
   fprintf(out, ": %s per second, \"no\" where it does not fit' offset 0,1.2\nset label '", unit(chart));
   put_sentence(out, &m, "; ", sn__put_text);
@@ -245,8 +247,8 @@ static void put_text_row(FILE *out, const map *m, unsigned s, unsigned from, uns
 void sn__sweep_map_text(FILE *out, const sn__sweep_chart *chart) {
   map m = measure(chart);
   unsigned cell = cell_columns(&m), room = (chart->columns - NAME_COLUMNS) / cell;
-  char text[SN__SWEEP_X_TEXT];
-  sn__put_plain(out, chart->rows[0]->net, 48);
+  char text[SN__SWEEP_X_TEXT], title[SN_NET_SPEC];
+  sn__put_plain(out, sn_net_called(chart->rows[0]->net, "", title, sizeof title), 48);
   put_where(out, chart, sn__put_plain);
   fprintf(out, ": %s per second\n", unit(chart));
   put_sentence(out, &m, "\n", sn__put_plain);

@@ -8,6 +8,7 @@
  * says so. Values that grow by a factor get a logarithmic axis; a pool of all that there is and an image of the
  * network's own are no numbers and stand to the right of those. GPUs stand side by side. Cost: O(points * strategies).
  */
+#include "models/zoo/zoo.h"
 #include "plots/plot_internal.h"
 
 #include <inttypes.h>
@@ -132,8 +133,9 @@ static void put_settings(FILE *out, const sn__sweep_chart *chart) {
 static void put_title(FILE *out, const frame *f) {
   const sn_sweep_row *row = f->chart->rows[0];
   sn_plot_x x = f->chart->x;
+  char title[SN_NET_SPEC];
   fputs("set multiplot title '", out);
-  sn__put_text(out, row->net, 48);
+  sn__put_text(out, sn_net_called(row->net, "", title, sizeof title), 48);
   if (x != SN_PLOT_X_GPU) fputs(" on ", out);
   if (x != SN_PLOT_X_GPU) sn__put_text(out, row->gpu, 32);
   if (x != SN_PLOT_X_BATCH) fprintf(out, ", batch %" PRIu32, row->batch);

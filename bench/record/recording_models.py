@@ -333,3 +333,23 @@ ALL = {
     "timm_hrnet_w18": (vision(timm("hrnet_w18_small")), 4, ""),
     "timm_mixer_b16": (vision(timm("mixer_b16_224"), optimizer="adamw"), 4, ""),
 }
+
+# held out: blocks of models that checkpoints were not made with
+MORE_BLOCKS = {
+    "convnext_tiny": (vision(torchvision("convnext_tiny"), optimizer="adamw"), 4, "features.*.*"),
+    "regnet_y_400mf": (vision(torchvision("regnet_y_400mf")), 4, "trunk_output.*.*"),
+    "mobilenet_v3_large": (vision(torchvision("mobilenet_v3_large")), 4, "features.*"),
+    "googlenet": (vision(torchvision("googlenet", aux_logits=False, init_weights=False)), 4, "inception*"),
+    "timm_mixer_s16": (vision(timm("mixer_s16_224"), optimizer="adamw"), 4, "blocks.*"),
+    "timm_xcit_nano": (vision(timm("xcit_nano_12_p16_224"), optimizer="adamw"), 4, "blocks.*"),
+    "timm_maxvit_pico": (vision(timm("maxvit_pico_rw_256"), 256, optimizer="adamw"), 2, "stages.*.blocks.*"),
+    "timm_levit_128": (ALL["timm_levit_128"][0], 4, "stages.*.blocks.*"),
+    "bert_base": (ALL["bert_base"][0], 4, "bert.encoder.layer.*"),
+    "deeplabv3_resnet50": (ALL["deeplabv3_resnet50"][0], 2, "backbone.layer?.*"),
+    "unet_sd_small": (ALL["unet_sd_small"][0], 2, "*.resnets.*,*.attentions.*"),
+}
+
+
+def with_blocks():
+    """All that have globs."""
+    return {**{name: row for name, row in ALL.items() if row[2]}, **MORE_BLOCKS}

@@ -5,13 +5,15 @@ before.
     PYTHONPATH=python python3 bench/record/recordings.py resnet50 gpt2 --expected recordings.csv
     PYTHONPATH=python python3 bench/record/recordings.py --make train.py:make --batch 8
     PYTHONPATH=python python3 bench/record/recordings.py timm:resnet26d torchvision:alexnet --any-batch
-    PYTHONPATH=python python3 bench/record/recordings.py --foreign                  # the table of docs/measured/record.md
+    PYTHONPATH=python python3 bench/record/recordings.py --foreign                  # tables of docs/measured/record.md
+    PYTHONPATH=python python3 bench/record/recordings.py --checkpoints
 
 A row each: model, operations, CPU seconds and milliseconds an operation to record, most memory so far, peaks with sums apart
 and in place, with units under checkpoints, MemTracker's, and whether all is as it should be. --any-batch also records at 2 and
 3 and compares the file's answer for --ask with a recording at that batch. --foreign records the models of
 bench/record/recording_foreign.py at 2 and 3 where they allow it, and sets the program's peak at their batch, sums apart, beside
-MemTracker's. Exit code 1 where anything differs.
+MemTracker's. --checkpoints has models with globs of blocks, and sets the program's peak with these under checkpoints beside
+MemTracker's of torch.utils.checkpoint around them. Exit code 1 where anything differs.
 """
 import argparse
 import csv
@@ -109,6 +111,34 @@ class Rows:
         return [f"{wrong} storages and {peaks:+d} at batch {ask}"] if wrong or peaks else []
 
 
+def live(program, path, batch, strategy):
+    """The program's peak in bytes; RuntimeError with its words."""
+    done = subprocess.run([program, "--net", str(path), "--batch", str(batch), "--strategy", strategy, "--gpu", "a100_80", "--costs", "model",
+                           "--no-db", "--json"], capture_output=True, text=True)
+    if done.returncode > 1:
+        raise RuntimeError(done.stderr.strip())
+    return json.loads(done.stdout)["results"][0]["live_peak_bytes"]
+
+
+class Checkpoints:
+    """A row each of the table of checkpoints in docs/measured/record.md."""
+
+    def __init__(self, arguments):
+        self.program, self.tracker, self.wrong = arguments.snsim, not arguments.no_tracker, 0
+        print("| model | batch | blocks | how many | without | program | MemTracker | bytes off |\n|---|---:|---|---:|---:|---:|---:|---:|")
+
+    def row(self, name, make, batch, globs, folder):
+        path = folder / "one.rec"
+        snsim.record(make, batch=batch, path=path)
+        file = replay.File(path)
+        replayed, units = replay.checkpointed_peak(file, batch, globs)
+        under = live(self.program, f"{path}:units={globs}", batch, "pytorch-1.7+recompute=units")
+        tracked = oracle.memtracker(make, batch, wrap=oracle.under_checkpoints(globs)) if self.tracker else replayed
+        print(f"| {name} | {batch} | `{globs}` | {units // file.header['iterations']} | {replay.peak(file, batch):,} | {under:,} | "
+              f"{tracked:,} | {under - tracked:+,} |", flush=True)
+        self.wrong += under != tracked
+
+
 class Foreign:
     """A row each of the table of docs/measured/record.md."""
 
@@ -116,14 +146,6 @@ class Foreign:
         self.program, self.tracker, self.wrong = arguments.snsim, not arguments.no_tracker, 0
         print("| model | batch | operations | one file | assumed | program | MemTracker | bytes off | in place |\n"
               "|---|---:|---:|---|---:|---:|---:|---:|---:|")
-
-    def live(self, path, batch, strategy):
-        """The program's peak in bytes; RuntimeError with its words."""
-        done = subprocess.run([self.program, "--net", str(path), "--batch", str(batch), "--strategy", strategy, "--gpu", "a100_80", "--costs", "model",
-                               "--no-db", "--json"], capture_output=True, text=True)
-        if done.returncode > 1:
-            raise RuntimeError(done.stderr.strip())
-        return json.loads(done.stdout)["results"][0]["live_peak_bytes"]
 
     def row(self, name, make, batch, folder):
         path = folder / "any.rec"
@@ -133,7 +155,7 @@ class Foreign:
             alone = file.header["assumed"].pop()[0]
             snsim.record(make, batch=batch, path=path)
             file = replay.File(path)
-        apart, in_place = self.live(path, batch, "pytorch-1.7"), self.live(path, batch, "pytorch")
+        apart, in_place = live(self.program, path, batch, "pytorch-1.7"), live(self.program, path, batch, "pytorch")
         tracked = oracle.memtracker(make, batch) if self.tracker else None
         off = "-" if tracked is None else f"{apart - tracked:+,}"
         print(f"| {name} | {batch} | {len(file.operations):,} | {'any' if not alone else 'alone'} | {len(file.header['assumed'])} | {apart:,} | "
@@ -145,12 +167,11 @@ class Foreign:
         self.wrong += tracked not in (None, apart)
 
 
-def run_foreign(arguments, folder):
+def run_table(rows, models, names, folder):
     """Rows of the models named, or of all; how many were wrong."""
-    rows = Foreign(arguments)
-    for name in arguments.names or foreign.ALL:
+    for name in names or models:
         try:
-            rows.row(name, *foreign.ALL[name], folder)
+            rows.row(name, *models[name], folder)
         except Exception as error:  # one that fails must not stop the others
             traceback.print_exc()
             print(f"| {name} | | | {type(error).__name__}: {error} | | | | | |", flush=True)
@@ -162,6 +183,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("names", nargs="*", help="of bench/record/recording_models.py, or timm:NAME, torchvision:NAME")
     parser.add_argument("--foreign", action="store_true", help="the names are of bench/record/recording_foreign.py, and the program is asked")
+    parser.add_argument("--checkpoints", action="store_true", help="models with blocks, these under checkpoints; the program is asked")
     parser.add_argument("--snsim", default=str(ROOT / "build" / "snsim"))
     parser.add_argument("--make", help="file.py:make instead")
     parser.add_argument("--batch", type=int, help="instead of the model's own")
@@ -170,9 +192,10 @@ def main():
     parser.add_argument("--ask", type=int, default=16)
     parser.add_argument("--no-tracker", action="store_true")
     arguments = parser.parse_args()
-    if arguments.foreign:
+    if arguments.foreign or arguments.checkpoints:
+        rows, table = (Foreign, foreign.ALL) if arguments.foreign else (Checkpoints, models.with_blocks())
         with tempfile.TemporaryDirectory() as folder:
-            sys.exit(bool(run_foreign(arguments, pathlib.Path(folder))))
+            sys.exit(bool(run_table(rows(arguments), table, arguments.names, pathlib.Path(folder))))
     rows = Rows(arguments)
     asked = [(name, *found(name)) for name in arguments.names or ([] if arguments.make else models.ALL)]
     if arguments.make:

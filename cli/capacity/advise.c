@@ -349,25 +349,31 @@ static sn_status answer(adviser *a, sn_err *err) {
   return a->advice->best ? SN_OK : fail_no_fit(a, err);
 }
 
-sn_status sn_cli_advise(const sn_args *args, sn_err *err) {
-  bool framework = sn_question_is_of_pytorch(args);
-  bool for_pytorch = args->n_strategies > 0
-                         ? sn_runtime_of_all(args->strategies, args->n_strategies) == SN_RUNTIME_PYTORCH
-                         : !args->front && args->runtime != SN_RUNTIME_SUPERNEURONS;
-  adviser a = {.args = args, .for_pytorch = for_pytorch};
+/* What goes together. */
+static sn_status check(const sn_args *args, sn_err *err) {
   if (args->front &&
       (args->runtime == SN_RUNTIME_PYTORCH || args->n_strategies > 0 || args->options.iteration.inference))
     return sn_fail(err, SN_BAD_USAGE,
                    "--front compares rules of training that it chooses; --for, --strategy and --inference "
                    "cannot be combined with it");
-  if (args->front && framework)
+  if (args->front && sn_question_is_of_pytorch(args))
     return sn_fail(
         err, SN_BAD_USAGE,
         "--front compares strategies that train every layer, without autocast; without it, advise knows what PyTorch "
         "can do");
-  if ((args->output && sn_plot_check_path(args->output, err) != SN_OK) ||
-      sn_question_load(args, &a.question, err) != SN_OK)
-    return err->code;
+  return args->output ? sn_plot_check_path(args->output, err) : SN_OK;
+}
+
+sn_status sn_cli_advise_check(const sn_args *args, sn_err *err) {
+  return check(args, err) == SN_OK ? sn_question_check_complete(args, err) : err->code;
+}
+
+sn_status sn_cli_advise(const sn_args *args, sn_err *err) {
+  bool for_pytorch = args->n_strategies > 0
+                         ? sn_runtime_of_all(args->strategies, args->n_strategies) == SN_RUNTIME_PYTORCH
+                         : !args->front && args->runtime != SN_RUNTIME_SUPERNEURONS;
+  adviser a = {.args = args, .for_pytorch = for_pytorch};
+  if (check(args, err) != SN_OK || sn_question_load(args, &a.question, err) != SN_OK) return err->code;
   if (args->front)
     sn_advise_front(&a.question, err);
   else

@@ -1,6 +1,9 @@
 /* `snsim fit`: how much fits. Checks what goes together and hands over to the question that was asked. */
 #include "cli/capacity/fit.h"
 
+#include "cli/frame/question.h"
+#include "sim/capacity/fit.h"
+
 #include <string.h>
 
 /* What a question finds itself cannot be given. */
@@ -46,7 +49,7 @@ static sn_status check_which(const sn_args *args, sn_err *err) {
   return SN_OK;
 }
 
-sn_status sn_cli_fit(const sn_args *args, sn_err *err) {
+static sn_status check(const sn_args *args, sn_err *err) {
   int questions = !!args->max + !!args->min + !!args->which;
   if (questions != 1)
     return sn_fail(err, SN_BAD_USAGE,
@@ -54,7 +57,23 @@ sn_status sn_cli_fit(const sn_args *args, sn_err *err) {
                    questions ? "fit answers only one" : "fit needs one");
   if (!args->net)
     return sn_fail(err, SN_BAD_USAGE, "--net is missing; for instance: snsim fit --max batch --net resnet50");
-  if (args->max) return check_max(args, err) == SN_OK ? sn_cli_fit_largest(args, err) : err->code;
-  if (args->min) return check_min(args, err) == SN_OK ? sn_cli_fit_memory(args, err) : err->code;
-  return check_which(args, err) == SN_OK ? sn_cli_fit_gpu(args, err) : err->code;
+  return args->max ? check_max(args, err) : args->min ? check_min(args, err) : check_which(args, err);
+}
+
+sn_status sn_cli_fit_check(const sn_args *args, sn_err *err) {
+  sn_knob_kind kind;
+  if (check(args, err) != SN_OK || (args->max && sn_knob_parse("--max", args->max, &kind, err) != SN_OK))
+    return err->code;
+  if (args->max && kind != SN_KNOB_BATCH)
+    return sn_fail(err, SN_BAD_USAGE,
+                   "--max %s: a recording has the depth and the sizes it was recorded with; look for the largest batch "
+                   "with --max batch, and record the model at another size",
+                   args->max);
+  return sn_question_check(args, err);
+}
+
+sn_status sn_cli_fit(const sn_args *args, sn_err *err) {
+  if (check(args, err) != SN_OK) return err->code;
+  if (args->max) return sn_cli_fit_largest(args, err);
+  return args->min ? sn_cli_fit_memory(args, err) : sn_cli_fit_gpu(args, err);
 }

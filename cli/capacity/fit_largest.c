@@ -387,6 +387,7 @@ static sn_status read_name(asked *a, sn_err *err) {
   sn_net *net = a->knob.make(a->knob.user, a->knob.low, err);
   if (net && sn_net_is_file(a->args->net)) snprintf(a->name, sizeof a->name, "%s", net->name);
   if (net) sn_question_settle_precision(&a->question, net);
+  if (net) sn_question_drop_alike(&a->question, net);
   sn_net_free(net);
   return err->code;
 }

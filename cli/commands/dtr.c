@@ -59,13 +59,14 @@ sn_status sn_dtr_asked_of(const sn_args *args, sn_dtr_asked *asked, sn_err *err)
 }
 
 /* Of a recording: with its operations' times on a GPU, sums of gradients apart as DTR has them. */
-static sn_dtr_program *program_of(const char *path, const sn_args *args, sn_err *err) {
+static sn_dtr_program *program_of(const char *path, const sn_args *args, char *name, sn_err *err) {
   sn_device device;
   sn_iteration iteration = {.optimizer = SN_OPTIMIZER_MOMENTUM};
   sn_net *net = sn_net_load(path, args->batch, 0, err);
   sn_route *route = NULL;
   sn_costs *costs = NULL;
   sn_dtr_program *program = NULL;
+  if (net && name) snprintf(name, SN_NET_NAME, "%s", net->name);
   if (net && sn_device_load(args->gpu, &device, err) == SN_OK) costs = sn_costs_new_in(net, &device, SN_FP32, err);
   if (costs) route = sn_route_new_for(net, SN_DIALECT_PYTORCH_1_7, SN_ORDER_ROUTE, iteration, NULL, err);
   if (route) {
@@ -78,8 +79,9 @@ static sn_dtr_program *program_of(const char *path, const sn_args *args, sn_err 
   return program;
 }
 
-static sn_dtr_replay *replay_recording(const char *path, const sn_args *args, const sn_dtr_asked *asked, sn_err *err) {
-  sn_dtr_program *program = program_of(path, args, err);
+static sn_dtr_replay *replay_recording(const char *path, const sn_args *args, const sn_dtr_asked *asked, char *name,
+                                       sn_err *err) {
+  sn_dtr_program *program = program_of(path, args, name, err);
   sn_dtr_replay *replay = NULL;
   if (program)
     replay =
@@ -88,9 +90,10 @@ static sn_dtr_replay *replay_recording(const char *path, const sn_args *args, co
   return replay;
 }
 
-sn_dtr_replay *sn_dtr_asked_replay(const sn_args *args, const sn_dtr_asked *asked, uint32_t index, sn_err *err) {
+sn_dtr_replay *sn_dtr_asked_replay(const sn_args *args, const sn_dtr_asked *asked, uint32_t index, char *name,
+                                   sn_err *err) {
   const char *path = args->operands[index];
-  if (sn_net_is_recording(path)) return replay_recording(path, args, asked, err);
+  if (sn_net_is_recording(path)) return replay_recording(path, args, asked, name, err);
   return sn_dtr_replay_log(path, asked->heuristics, asked->n_heuristics, asked->budgets, asked->n_budgets, err);
 }
 
@@ -109,29 +112,40 @@ static void print_head(const char *path, const sn_dtr_replay *r, FILE *out) {
           sn_print_bytes(r->baseline_bytes, bytes));
 }
 
+/* What was there before the first operation is more than there is, or it ended early: then it has cost nothing yet. */
 static void put_row(sn_table *table, const sn_dtr_row *row) {
+  bool began = row->answer.peak_bytes > 0, whole = row->answer.status != SN_DTR_OUT_OF_MEMORY;
   sn_table_cell(table, "%s", sn_dtr_heuristic_name(row->heuristic));
   sn_table_cell(table, "%.2f", row->ratio);
   sn_table_cell(table, "%.3f", (double)row->budget_bytes / MIB);
-  sn_table_cell(table, "%.3f", (double)row->answer.peak_bytes / MIB);
-  sn_table_cell(table, "%.4f", row->overhead);
+  sn_table_cell(table, began ? "%.3f" : "-", (double)row->answer.peak_bytes / MIB);
+  sn_table_cell(table, whole ? "%.4f" : "-", row->overhead);
   sn_table_cell(table, "%" PRIu64, row->answer.evictions);
   sn_table_cell(table, "%" PRIu64, row->answer.evaluations);
   sn_table_cell(table, "%s", sn_dtr_status_name(row->answer.status));
   if (row->answer.status != SN_DTR_OK) sn_table_dim(table);
 }
 
-static sn_status print_table(const char *path, const sn_dtr_replay *r, bool more, const sn_out *out, sn_err *err) {
+static sn_status print_rows(const sn_dtr_row *rows, uint32_t count, const sn_out *out, sn_err *err) {
   static const sn_table_column columns[] = {
       {"", "heuristic", SN_TABLE_TEXT},     {"", "ratio", SN_TABLE_NUMBER},    {"budget", "MiB", SN_TABLE_NUMBER},
       {"peak", "MiB", SN_TABLE_NUMBER},     {"", "overhead", SN_TABLE_NUMBER}, {"", "evictions", SN_TABLE_NUMBER},
       {"", "evaluations", SN_TABLE_NUMBER}, {"", "status", SN_TABLE_TEXT},
   };
   sn_table *table = sn_table_new(columns, sizeof columns / sizeof columns[0]);
-  print_head(path, r, out->stream);
-  for (uint32_t i = 0; i < r->n_rows; i++) put_row(table, &r->rows[i]);
+  for (uint32_t i = 0; i < count; i++) put_row(table, &rows[i]);
   sn_table_print(table, out->stream, out->color, err);
   sn_table_free(table);
+  return err->code;
+}
+
+static sn_status print_table(const char *path, const sn_dtr_replay *r, bool more, const sn_out *out, sn_err *err) {
+  print_head(path, r, out->stream);
+  if (print_rows(r->rows, r->n_rows, out, err) != SN_OK) return err->code;
+  if (r->n_least > 0) {
+    fputs("\nthe least budget with which it ends, in hundredths of what it takes without a limit:\n", out->stream);
+    print_rows(r->least, r->n_least, out, err);
+  }
   if (more) fputs("\n", out->stream);
   return err->code;
 }
@@ -152,9 +166,19 @@ static sn_status put_json_row(const char *path, const sn_dtr_row *row, const cha
   return sn_json_end(&o, before, false, "", out, err);
 }
 
-static sn_status print_json(const char *path, const sn_dtr_replay *r, bool first, FILE *out, sn_err *err) {
-  for (uint32_t i = 0; i < r->n_rows && err->code == SN_OK; i++)
-    put_json_row(path, &r->rows[i], first && i == 0 ? "\n" : ",\n", out, err);
+/* Of every log the rows that were asked for, then of every log the least budgets. */
+static sn_status print_json(const sn_args *args, sn_dtr_replay *const *replays, FILE *out, sn_err *err) {
+  for (int least = 0; least < 2; least++) {
+    const char *before = "\n";
+    fputs(least ? "\n],\"least\":[" : "{\"runs\":[", out);
+    for (uint32_t n = 0; n < args->n_operands; n++) {
+      const sn_dtr_replay *r = replays[n];
+      for (uint32_t i = 0; i < (least ? r->n_least : r->n_rows); i++, before = ",\n")
+        if (put_json_row(args->operands[n], least ? &r->least[i] : &r->rows[i], before, out, err) != SN_OK)
+          return err->code;
+    }
+  }
+  fputs("\n]}\n", out);
   return err->code;
 }
 
@@ -171,14 +195,12 @@ static void print_csv_row(const char *path, const sn_dtr_row *row, FILE *out) {
 /* ---- the command ---- */
 
 static void begin(const sn_args *args, FILE *out) {
-  if (args->json) fputs("{\"runs\":[", out);
   if (args->csv) fputs("log,heuristic,ratio,budget_bytes,peak_bytes,overhead,evictions,evaluations,status\n", out);
 }
 
 static sn_status print_log(const sn_args *args, uint32_t index, const sn_dtr_replay *r, const sn_out *out,
                            sn_err *err) {
   const char *path = args->operands[index];
-  if (args->json) return print_json(path, r, index == 0, out->stream, err);
   if (!args->csv) return print_table(path, r, index + 1 < args->n_operands, out, err);
   for (uint32_t i = 0; i < r->n_rows; i++) print_csv_row(path, &r->rows[i], out->stream);
   return SN_OK;
@@ -188,8 +210,9 @@ static sn_status print(const sn_args *args, sn_dtr_replay *const *replays, sn_er
   sn_out out;
   if (sn_out_open(&out, args->output, args->color, err) != SN_OK) return err->code;
   begin(args, out.stream);
-  for (uint32_t i = 0; i < args->n_operands && err->code == SN_OK; i++) print_log(args, i, replays[i], &out, err);
-  if (args->json) fputs("\n]}\n", out.stream);
+  if (args->json) print_json(args, replays, out.stream, err);
+  for (uint32_t i = 0; i < args->n_operands && !args->json && err->code == SN_OK; i++)
+    print_log(args, i, replays[i], &out, err);
   return sn_out_close(&out, err);
 }
 
@@ -199,7 +222,7 @@ sn_status sn_cli_dtr(const sn_args *args, sn_err *err) {
   if (args->json && args->csv) return sn_fail(err, SN_BAD_USAGE, "--json and --csv exclude each other");
   if (sn_dtr_asked_of(args, &asked, err) != SN_OK || sn_out_check(args->output, err) != SN_OK) return err->code;
   for (uint32_t i = 0; i < args->n_operands && err->code == SN_OK; i++)
-    replays[i] = sn_dtr_asked_replay(args, &asked, i, err);
+    replays[i] = sn_dtr_asked_replay(args, &asked, i, NULL, err);
   if (err->code == SN_OK) print(args, replays, err);
   for (uint32_t i = 0; i < args->n_operands; i++) sn_dtr_replay_free(replays[i]);
   return err->code;

@@ -3,6 +3,7 @@
 #define SN_CLI_COMMANDS_DTR_H
 
 #include "cli/options/options.h"
+#include "models/zoo/zoo.h"
 #include "sim/dtr/dtr_replay.h"
 
 typedef struct sn_dtr_asked {
@@ -14,8 +15,10 @@ typedef struct sn_dtr_asked {
 /* What the command line asks for; all heuristics and the usual budgets where it does not say. SN_BAD_USAGE. */
 sn_status sn_dtr_asked_of(const sn_args *args, sn_dtr_asked *asked, sn_err *err);
 
-/* Replays operand `index`. */
-sn_dtr_replay *sn_dtr_asked_replay(const sn_args *args, const sn_dtr_asked *asked, uint32_t index, sn_err *err);
+/* Replays operand `index`. Of a recording the name of what was recorded goes into `name` of SN_NET_NAME bytes, where
+ * that is not NULL; of logs it is left alone. */
+sn_dtr_replay *sn_dtr_asked_replay(const sn_args *args, const sn_dtr_asked *asked, uint32_t index, char *name,
+                                   sn_err *err);
 
 /* A log's name without its folder. */
 const char *sn_dtr_log_name(const char *path);

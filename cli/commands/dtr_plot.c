@@ -11,7 +11,8 @@ enum { TITLE = 20 };
 
 typedef struct picture {
   sn_dtr_replay *replays[SN_PLOT_DTR_PANELS];
-  sn_dtr_point *points; /* of all panels */
+  sn_dtr_point *points;                        /* of all panels */
+  char names[SN_PLOT_DTR_PANELS][SN_NET_NAME]; /* of recordings */
   char titles[SN_PLOT_DTR_PANELS][2 * TITLE];
   sn_dtr_chart chart;
 } picture;
@@ -30,9 +31,9 @@ static sn_dtr_point *fill_curve(sn_dtr_curve *curve, const sn_dtr_row *rows, uin
   return points + curve->n_points;
 }
 
-/* The name of a log; where several are drawn, as much of it as stands above a panel. */
-static const char *title_of(const sn_args *args, uint32_t index, char *title) {
-  const char *name = sn_dtr_log_name(args->operands[index]), *end = strstr(name, ".log");
+/* The name of a log, or of what was recorded; where several are drawn, as much of it as stands above a panel. */
+static const char *title_of(const sn_args *args, uint32_t index, const char *recorded, char *title) {
+  const char *name = *recorded ? recorded : sn_dtr_log_name(args->operands[index]), *end = strstr(name, ".log");
   size_t length = end && end > name ? (size_t)(end - name) : strlen(name);
   if (args->n_operands == 1) return name;
   snprintf(title, (size_t)2 * TITLE, "%.*s%s", (int)(length < TITLE ? length : TITLE - 2), name,
@@ -47,8 +48,8 @@ static sn_status fill(picture *p, const sn_args *args, const sn_dtr_asked *asked
   p->chart.n_curves = asked->n_heuristics;
   for (uint32_t i = 0; i < args->n_operands && err->code == SN_OK; i++) {
     sn_dtr_panel *panel = &p->chart.panels[p->chart.n_panels++];
-    const sn_dtr_replay *r = p->replays[i] = sn_dtr_asked_replay(args, asked, i, err);
-    panel->name = title_of(args, i, p->titles[i]);
+    const sn_dtr_replay *r = p->replays[i] = sn_dtr_asked_replay(args, asked, i, p->names[i], err);
+    panel->name = title_of(args, i, p->names[i], p->titles[i]);
     for (uint32_t h = 0; r && h < asked->n_heuristics; h++)
       next = fill_curve(&panel->curves[h], &r->rows[(size_t)h * asked->n_budgets], asked->n_budgets, next);
   }

@@ -6,6 +6,7 @@
 #include "cli/commands/operations.h"
 #include "cli/frame/csv.h"
 #include "cli/frame/fields.h"
+#include "cli/frame/recorder.h"
 #include "cli/frame/stored.h"
 #include "cli/options/options.h"
 #include "db/store.h"
@@ -168,7 +169,27 @@ static sn_status write(const sn_args *args, const exporter *e, sn_store *store, 
   return sn_out_close(&out, err);
 }
 
+/* What its recording is, as PyTorch's tools read it. */
+static sn_status export_snapshot(const sn_args *args, sn_store *store, int64_t id, sn_err *err) {
+  sn_run *run = sn_store_get(store, id, err);
+  if (!run) return err->code;
+  if (sn_recorder_snapshot(args->net ? args->net : run->net, run->batch, args->snapshot, err) == SN_OK)
+    sn_out_say("%s written; https://pytorch.org/memory_viz draws it", args->snapshot);
+  sn_run_free(run);
+  return err->code;
+}
+
+static sn_status check_snapshot(const sn_args *args, sn_err *err) {
+  if (args->snapshot && (args->table || args->output || args->n_strategies > 0 || args->profile))
+    return sn_fail(
+        err, SN_BAD_USAGE,
+        "--snapshot writes a file of its own, of PyTorch as it was recorded; --table, --output, --strategy and "
+        "--gpu cannot be combined with it");
+  return args->snapshot ? sn_out_check(args->snapshot, err) : SN_OK;
+}
+
 static sn_status check_played(const sn_args *args, const exporter *e, sn_err *err) {
+  if (args->snapshot) return check_snapshot(args, err);
   if (e->is_played || (args->n_strategies == 0 && !args->net && !args->profile)) return SN_OK;
   return sn_fail(err, SN_BAD_USAGE, "--strategy, --net and --gpu need --table ops, which simulates the run again");
 }
@@ -190,7 +211,8 @@ sn_status sn_cli_export(const sn_args *args, sn_err *err) {
     return err->code;
   sn_store *store = sn_store_open_read(path, err);
   if (!store) return err->code;
-  if (sn_stored_number(args, store, 0, &id, err) == SN_OK) write(args, e, store, id, err);
+  if (sn_stored_number(args, store, 0, &id, err) == SN_OK)
+    args->snapshot ? export_snapshot(args, store, id, err) : write(args, e, store, id, err);
   sn_store_close(store);
   return err->code;
 }

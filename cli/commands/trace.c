@@ -5,6 +5,7 @@
 
 #include "cli/frame/stored.h"
 #include "cli/options/options.h"
+#include "models/zoo/zoo.h"
 #include "sim/sweep/replay.h"
 
 #include <inttypes.h>
@@ -13,7 +14,8 @@
 static sn_status write_events(const sn_args *args, const sn_run *run, const sn_result *result,
                               const sn_timeline *timeline, sn_err *err) {
   sn_out out;
-  sn_trace_head head = {.net = run->net,
+  char title[SN_NET_SPEC];
+  sn_trace_head head = {.net = sn_net_called(run->net, run->net_name, title, sizeof title),
                         .device = run->device[0] ? run->device : run->gpu,
                         .strategy = result->strategy,
                         .version = run->version,

@@ -315,6 +315,27 @@ static void print_groups(const sn_answer *a, FILE *out) {
   print_beside(a, all, out);
 }
 
+/* The length of what of a text stands in one line of so many columns: up to a blank, or a whole word where none fits. */
+static size_t line_length(const char *text, size_t columns) {
+  size_t all = strcspn(text, "\n"), fits = 0;
+  if (all <= columns) return all;
+  for (size_t i = 1; i < all && (i <= columns || fits == 0); i++)
+    if (text[i] == ' ') fits = i;
+  return fits ? fits : all;
+}
+
+/* Each of its lines in 80 columns; what goes on is set in. */
+static void print_note(const char *note, FILE *out) {
+  bool goes_on = false;
+  while (*note) {
+    size_t length = line_length(note, goes_on ? 76 : 78);
+    sn_table_printf(out, "%s%.*s\n", goes_on ? "    " : "  ", (int)length, note);
+    note += length;
+    goes_on = *note == ' ';
+    note += *note != '\0';
+  }
+}
+
 sn_status sn_answer_print(const sn_answer *a, const char *unit, const sn_out *out, sn_err *err) {
   print_verdict(a, out);
   bool only_as_is = a->n_changes == 1 && a->changes[0].kind == SN_CHANGE_NONE && a->verdict == SN_VERDICT_YES;
@@ -323,7 +344,7 @@ sn_status sn_answer_print(const sn_answer *a, const char *unit, const sn_out *ou
     print_calls(&a->changes[0], out->stream);
   }
   if (a->n_changes == 0) print_no_change(a, out->stream);
-  if (*a->note) sn_table_printf(out->stream, "  %s\n", a->note);
+  print_note(a->note, out->stream);
   if (*a->memory_band) {
     fputs("  ", out->stream);
     sn_table_printf(out->stream, "%s;", a->memory_band);

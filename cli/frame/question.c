@@ -4,6 +4,8 @@
 #include "base/units.h"
 #include "cli/frame/stored.h"
 #include "cli/options/out.h"
+#include "models/net/globs.h"
+#include "models/record/record_net.h"
 #include "models/zoo/resolve.h"
 #include "models/zoo/zoo.h"
 
@@ -13,8 +15,12 @@
 
 /* What cannot be a network at all is said first. */
 static sn_status fail_batch(const char *net, sn_err *err) {
-  const char *foreign = sn_net_foreign(net);
+  const char *foreign = sn_args_source_name(net) != net ? NULL : sn_net_foreign(net);
   if (foreign) return sn_fail(err, SN_BAD_USAGE, "\"%.80s\": %s", net, foreign);
+  if (sn_args_source_name(net) != net)
+    return sn_fail(err, SN_BAD_USAGE,
+                   "--batch is missing: add for instance --batch 32, or look for the largest that fits with snsim fit "
+                   "--max batch");
   return sn_fail(err, SN_BAD_USAGE,
                  "--batch is missing; for instance: snsim --net %s --batch 32; the largest that fits: snsim fit --max "
                  "batch --net %s",
@@ -126,6 +132,17 @@ static void choose_strategies(const sn_args *args, sn_question *q) {
   q->n_strategies = sn_runtime_strategies(runtime, iteration, q->strategies);
 }
 
+void sn_question_drop_alike(sn_question *q, const sn_net *net) {
+  uint32_t kept = 0;
+  if (!net->recorded || net->recorded->backwards < 2 || q->args->n_strategies > 0) return;
+  for (uint32_t i = 0; i < q->n_strategies; i++) {
+    const sn_strategy s = q->strategies[i];
+    bool stays = s.offload == SN_OFFLOAD_NONE || s.offload == SN_OFFLOAD_CACHE;
+    if (s.recompute == SN_RECOMPUTE_NONE && stays) q->strategies[kept++] = s;
+  }
+  if (kept > 0) q->n_strategies = kept;
+}
+
 sn_status sn_question_check_corun(const sn_args *args, sn_err *err) {
   const sn_corun_options plain = SN_CORUN_INIT, *asked = &args->options.corun;
   const char *option = asked->budget_bytes != plain.budget_bytes ? "--budget"
@@ -170,15 +187,22 @@ static sn_status check_precision(const sn_args *args, sn_err *err) {
   return SN_OK;
 }
 
-/* What of the loop a recording has already. */
+/* What of the loop a recording has already; of a model in Python what does not go into its recording. */
 static sn_status check_recording(const sn_args *args, sn_err *err) {
-  const char *given = sn_args_gave(args, "optimizer")          ? "optimizer"
-                      : sn_args_gave(args, "precision")        ? "precision"
-                      : args->options.iteration.accumulate > 1 ? "accumulate"
-                      : args->options.iteration.inference      ? "inference"
-                      : *args->freeze                          ? "freeze"
-                                                               : NULL;
-  if (!given || !args->net || !sn_net_is_recording(args->net)) return SN_OK;
+  bool source = sn_args_is_source(args);
+  const char *given = source                              ? NULL
+                      : sn_args_gave(args, "optimizer")   ? "optimizer"
+                      : sn_args_gave(args, "precision")   ? "precision"
+                      : args->options.iteration.inference ? "inference"
+                                                          : NULL;
+  if (args->options.iteration.accumulate > 1) given = "accumulate";
+  if (*args->freeze) given = "freeze";
+  if (source && args->image)
+    return sn_fail(err, SN_BAD_USAGE, "--%s: a model in Python is recorded with the sizes that --input names",
+                   args->sequence ? "sequence" : "image");
+  if (source && args->lora)
+    return sn_fail(err, SN_BAD_USAGE, "--lora: a model in Python has its own adapters; build it with them");
+  if (!given || !args->net || (!source && !sn_net_is_recording(args->net))) return SN_OK;
   return sn_fail(err, SN_BAD_USAGE,
                  "--%s: a recording has the loop it was recorded with; leave it out, or record it so", given);
 }
@@ -274,13 +298,26 @@ sn_net *sn_question_net(const sn_args *args, sn_err *err) {
   return net;
 }
 
+sn_status sn_question_check(const sn_args *args, sn_err *err) {
+  sn_question question;
+  if (args->units && sn_globs_check_text("--units", args->units, err) != SN_OK) return err->code;
+  if (sn_question_open(args, &question, err) == SN_OK) sn_question_free(&question);
+  return err->code;
+}
+
+sn_status sn_question_check_complete(const sn_args *args, sn_err *err) {
+  return check_complete(args, err) == SN_OK ? sn_question_check(args, err) : err->code;
+}
+
 sn_status sn_question_load(const sn_args *args, sn_question *question, sn_err *err) {
   if (check_complete(args, err) != SN_OK || sn_question_open(args, question, err) != SN_OK) return err->code;
   question->net = sn_question_net(args, err);
-  if (question->net)
+  if (question->net) {
     sn_question_settle_precision(question, question->net);
-  else
+    sn_question_drop_alike(question, question->net);
+  } else {
     sn_question_free(question);
+  }
   return err->code;
 }
 

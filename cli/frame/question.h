@@ -48,11 +48,19 @@ sn_status sn_question_check_freeze(const sn_args *args, sn_err *err);
 /* Adds a strategy that nobody has named, if it can be asked for what the iteration is for. */
 void sn_question_add(sn_question *question, sn_strategy strategy);
 
+/* All that can be said of the command line without the network, before minutes of recording one: what goes together, the
+ * GPU, the strategies. Complete: with all that a question about one batch needs. */
+sn_status sn_question_check(const sn_args *args, sn_err *err);
+sn_status sn_question_check_complete(const sn_args *args, sn_err *err);
+
 /* Checks that the command line is complete and loads what it names. On an error nothing needs freeing. */
 sn_status sn_question_load(const sn_args *args, sn_question *question, sn_err *err);
 /* Where no --precision is given and PyTorch is asked about: that of PyTorch as it starts, for this network (NULL: for
  * some). sn_question_load() does it. */
 void sn_question_settle_precision(sn_question *question, const sn_net *net);
+/* Of a recording with several backward passes nothing runs again or leaves ahead of need: of strategies that differ in
+ * that alone, and that nobody has named, the first stays. sn_question_load() does it. */
+void sn_question_drop_alike(sn_question *question, const sn_net *net);
 /* The network that --net, --batch and --image name. Says where another image size makes another network: an FC that
  * sees the whole image has parameters for every pixel. */
 sn_net *sn_question_net(const sn_args *args, sn_err *err);

@@ -4,11 +4,13 @@
 #include "base/fnv.h"
 #include "base/path.h"
 #include "exec/machine/module.h"
+#include "models/zoo/zoo.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,27 +71,57 @@ static sn_status find_package(sn_err *err) {
   return failed ? sn_fail_memory(err) : SN_OK;
 }
 
-/* What it prints goes to `out`; what it says, to standard error. */
-static sn_status run(const words *w, int out, const char *what, sn_err *err) {
+/* Starts it. Ctrl-C is the child's, which has things to undo, as it was ours. */
+static int start(const words *w, int out, bool interruptible, pid_t *child) {
   posix_spawn_file_actions_t actions;
-  pid_t child;
-  int status = 0;
-  if (find_package(err) != SN_OK || posix_spawn_file_actions_init(&actions) != 0) return sn_fail_memory(err);
+  posix_spawnattr_t own;
+  sigset_t interrupt;
+  if (posix_spawn_file_actions_init(&actions) != 0) return ENOMEM;
+  if (posix_spawnattr_init(&own) != 0) {
+    posix_spawn_file_actions_destroy(&actions);
+    return ENOMEM;
+  }
+  sigemptyset(&interrupt);
+  if (interruptible) sigaddset(&interrupt, SIGINT);
+  posix_spawnattr_setsigdefault(&own, &interrupt);
+  posix_spawnattr_setflags(&own, POSIX_SPAWN_SETSIGDEF);
   if (out != STDOUT_FILENO) posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
   fflush(NULL);
-  int failed = posix_spawnp(&child, w->all[0], &actions, NULL, (char *const *)w->all, environ);
+  int failed = posix_spawnp(child, w->all[0], &actions, &own, (char *const *)w->all, environ);
+  posix_spawnattr_destroy(&own);
   posix_spawn_file_actions_destroy(&actions);
+  return failed;
+}
+
+/* What it prints goes to `out`; what it says, to standard error. Its status as a shell tells it; below 0: it could not be
+ * started, with the error. Whoever waits is not ended by Ctrl-C, as whoever is waited for says what became of it. */
+static int start_and_wait(const words *w, int out, sn_err *err) {
+  struct sigaction before, ignore = {.sa_handler = SIG_IGN};
+  pid_t child;
+  int status = 0;
+  if (find_package(err) != SN_OK) return -1;
+  sigemptyset(&ignore.sa_mask);
+  sigaction(SIGINT, &ignore, &before);
+  int failed = start(w, out, before.sa_handler != SIG_IGN, &child);
+  while (!failed && waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
+  sigaction(SIGINT, &before, NULL);
   if (failed)
     return sn_fail(err, SN_BAD_DEVICE, "%s: %s; SNSIM_PYTHON names a Python that has PyTorch", w->all[0],
-                   strerror(failed));
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
-  int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+                   strerror(failed)),
+           -1;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* `done`: "recorded". */
+static sn_status run(const words *w, int out, const char *what, const char *done, sn_err *err) {
+  int code = start_and_wait(w, out, err);
+  if (code < 0) return err->code;
   if (code == 0) return SN_OK;
-  if (code == 130) exit(130);
+  if (code == 128 + SIGINT) exit(code);
   if (code == 127)
     return sn_fail(err, SN_BAD_DEVICE, "there is no %s; SNSIM_PYTHON names a Python that has PyTorch", w->all[0]);
   if (code == 4) return sn_fail(err, SN_BAD_DEVICE, "recording needs PyTorch; SNSIM_PYTHON names a Python that has it");
-  return sn_fail(err, code == 2 ? SN_BAD_USAGE : SN_BAD_INPUT, "%s could not be recorded, see above", what);
+  return sn_fail(err, code == 2 ? SN_BAD_USAGE : SN_BAD_INPUT, "%s could not be %s, see above", what, done);
 }
 
 /* ---- the words ---- */
@@ -116,25 +148,70 @@ static sn_status add_loop(words *w, const sn_args *args, sn_err *err) {
   return err->code;
 }
 
-static void begin(words *w, char path[PATH_MAX + 64], const char *what) {
+static void begin(words *w, char path[PATH_MAX + 64], const char *module, const char *what) {
   *w = (words){.count = 0};
   add(w, python(path));
   add(w, "-m");
-  add(w, "snsim.record");
-  add(w, what);
+  add(w, module);
+  if (what) add(w, what);
+}
+
+static sn_status check_record(const sn_args *args, sn_err *err) {
+  bool of_config = args->hf || args->config;
+  if (!args->operand && !of_config)
+    return sn_fail(
+        err, SN_BAD_USAGE,
+        "what to record is missing: FILE.py:NAME, such as train.py:make, or --config config.json of a model of "
+        "transformers");
+  if (of_config && (args->operand || args->inputs.count))
+    return sn_fail(err, SN_BAD_USAGE,
+                   "--hf and --config record a model of transformers, whose inputs are tokens; leave FILE.py:NAME and "
+                   "--input out");
+  if (of_config && !args->config)
+    return sn_fail(err, SN_BAD_USAGE,
+                   "--hf %.80s: --config is missing: the model's config.json, as weights are not read", args->hf);
+  if (of_config == (args->sequence > 0)) return SN_OK;
+  return sn_fail(err, SN_BAD_USAGE,
+                 of_config ? "--sequence is missing: how many tokens a row has, such as --sequence 128"
+                           : "--sequence is of --config; inputs of FILE.py:NAME have --input 128:int64");
 }
 
 sn_status sn_cli_record(const sn_args *args, sn_err *err) {
-  char path[PATH_MAX + 64], batch[16];
+  char path[PATH_MAX + 64], batch[16], sequence[16];
   words w;
-  begin(&w, path, args->operand);
+  const char *what = args->operand ? args->operand : args->hf ? args->hf : args->config;
+  if (check_record(args, err) != SN_OK) return err->code;
+  begin(&w, path, "snsim.record", args->operand);
   if (add_loop(&w, args, err) != SN_OK) return err->code;
   snprintf(batch, sizeof batch, "%" PRIu32, args->batch);
+  snprintf(sequence, sizeof sequence, "%" PRIu32, args->sequence);
+  add_option(&w, "--hf", args->hf);
+  add_option(&w, "--config", args->config);
+  add_option(&w, "--sequence", args->sequence ? sequence : NULL);
   add_option(&w, "--batch", args->batch ? batch : NULL);
   add_option(&w, "--name", args->name);
   add_option(&w, "--output", args->output);
   if (args->check) add(&w, "--check");
-  return run(&w, STDOUT_FILENO, args->operand, err);
+  return run(&w, STDOUT_FILENO, what, "recorded", err);
+}
+
+sn_status sn_recorder_snapshot(const char *net, uint32_t batch, const char *output, sn_err *err) {
+  char path[PATH_MAX + 64], number[16];
+  words w;
+  if (!sn_net_is_recording(net))
+    return sn_fail(err, SN_BAD_USAGE,
+                   "--snapshot: %.120s is no recording, and of other networks the allocator's history has no addresses "
+                   "of PyTorch's; record the model with snsim record",
+                   net);
+  char *file = strndup(net, (size_t)(sn_net_file_end(net) - net));
+  if (!file) return sn_fail_memory(err);
+  begin(&w, path, "snsim._snapshot", file);
+  snprintf(number, sizeof number, "%" PRIu32, batch);
+  add_option(&w, "--batch", number);
+  add_option(&w, "--output", output);
+  run(&w, STDERR_FILENO, file, "written as a snapshot", err);
+  free(file);
+  return err->code;
 }
 
 /* ---- kept recordings ---- */
@@ -215,16 +292,13 @@ static char *real_file(const char *what, sn_err *err) {
 static sn_status record(const sn_args *args, words *w, const char *path, sn_err *err) {
   add_option(w, "--name", args->net);
   add_option(w, "--output", path);
-  sn_out_progress("recording ...");
-  run(w, STDERR_FILENO, args->net, err);
-  sn_out_progress(NULL);
-  return err->code;
+  return run(w, STDERR_FILENO, args->net, "recorded", err);
 }
 
 static sn_status find_or_record(sn_args *args, const char *real, sn_err *err) {
   char path[PATH_MAX + 64], folder[PATH_MAX];
   words w;
-  begin(&w, path, args->net);
+  begin(&w, path, "snsim.record", args->net);
   if (add_loop(&w, args, err) != SN_OK || make_folder(args, folder, err) != SN_OK) return err->code;
   size_t room = sizeof args->recorded_text;
   int length = snprintf(args->recorded_text, room, "%s/%.60s-%016" PRIx64 ".rec.gz", folder,

@@ -16,6 +16,10 @@
  * SN_BAD_DEVICE where there is no Python or no PyTorch. */
 sn_status sn_recorder_take(sn_args *args, sn_err *err);
 
+/* Writes a recording at a batch into `output` as PyTorch writes its allocator's history (python/snsim/_snapshot.py).
+ * SN_BAD_USAGE where `net` is no recording; else errors as of recording. */
+sn_status sn_recorder_snapshot(const char *net, uint32_t batch, const char *output, sn_err *err);
+
 sn_status sn_cli_record(const sn_args *args, sn_err *err);
 
 #endif

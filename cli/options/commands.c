@@ -292,7 +292,7 @@ static const sn_command commands[] = {
      "snsim diff 11 last --strategy liveness --explain\n"
      "snsim diff 11 12 --json",
      "RUN RUN", SN_CMD_DIFF, sn_cli_diff},
-    {"export", "snsim export [RUN] [--table NAME] [-o FILE]", "a stored run as CSV",
+    {"export", "snsim export [RUN] [--table NAME] [-o FILE] [--snapshot FILE]", "a stored run as CSV",
      "Writes a table of a stored run as CSV: a header with the units in the names, exact whole numbers, true and "
      "false, every row with the run's number (docs/store.md). RUN is a number, a name or \"last\" (the default). "
      "Sweeps: snsim show sweep:3 --csv.\n"
@@ -302,7 +302,8 @@ static const sn_command commands[] = {
      "see --net and --gpu.",
      "snsim export -o results.csv\n"
      "snsim export 12 --table steps -o steps.csv\n"
-     "snsim export 13 --table ops -o ops.csv --strategy liveness+corun=path",
+     "snsim export 13 --table ops -o ops.csv --strategy liveness+corun=path\n"
+     "snsim export last --snapshot predicted.pickle",
      "[RUN]", SN_CMD_EXPORT, sn_cli_export},
     {"dtr", "snsim dtr LOG|FILE.rec.. [--heuristic H].. [--budget SHARE|SIZE]..", "DTR's logs under budgets of memory",
      "Replays training steps that DTR's authors recorded (Dynamic Tensor Rematerialization, ICLR 2021), or one of your "
@@ -413,21 +414,23 @@ static const sn_command commands[] = {
      "snsim threads --net lenet --batch 64 --gpu manycore:cores=32,slots=2,tile=4 --interval geometric\n"
      "snsim threads --net inception_v3 --batch 16 --gpu knl7250 -o threads.png",
      NULL, SN_CMD_THREADS, sn_cli_threads},
-    {"record", "snsim record FILE.py:NAME [options]", "record a training step of a PyTorch model",
+    {"record", "snsim record FILE.py:NAME|--config FILE.json [options]", "record a training step of a PyTorch model",
      "Runs a training step of your own model twice on fake tensors of a GPU, without a GPU and without memory, in your "
      "own "
      "python3, which has PyTorch (SNSIM_PYTHON names another), and writes what happened: a recording, which every "
      "command reads "
      "where it reads a network. NAME is a function that returns models, optimizers and a step, and may take a batch; "
      "with "
-     "--input it is a module's class, or a function that builds a model (docs/record.md).\n"
+     "--input it is a module's class, or a function that builds a model (docs/record.md). With --config it is a model "
+     "of transformers, of a config.json that lies here.\n"
      "snsim --net FILE.py:NAME does the same and answers at once; it records again only when a .py file in that "
      "folder, an option or "
      "Python has changed.",
      "snsim record train.py:make -o mine.rec\n"
      "snsim record mymodel.py:Net --input 3,224,224 --optimizer adamw -o mine.rec.gz\n"
+     "snsim record --config llama/config.json --sequence 2048 --optimizer adamw -o llama.rec.gz\n"
      "snsim --net mymodel.py:Net --input 3,224,224 --batch 64 --gpu rtx4090",
-     "FILE.py:NAME", SN_CMD_RECORD, sn_cli_record},
+     "[FILE.py:NAME]", SN_CMD_RECORD, sn_cli_record},
     {"completions", "snsim completions bash|zsh|fish [-o FILE]", "a completion script for a shell",
      "Prints a script with which the shell completes commands, options, networks, GPUs, strategies, runs and files. "
      "An installed snsim brings all three along; otherwise write it where the shell looks:\n"

@@ -49,8 +49,10 @@ static const sn_option options[] = {
      sn__parse_size, offsetof(sn_args, batch)},
     {"units", "GLOB,..", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SHOW_NET | SN_CMD_GRAPH,
      "What to train",
-     "Of a recording: the modules that recompute=units runs again, by their paths, `layer?.*`; the outermost ones that "
-     "match. Default: those that a Sequential or ModuleList has several of. `--net 'mine.rec:units=layer?.*'` says the "
+     "Of a recording: the modules that recompute=units runs again, by their paths, `layer[1-3].*` (as a shell's *, ? "
+     "and "
+     "classes); the outermost ones that match. Default: those that a Sequential or ModuleList has several of. `--net "
+     "'mine.rec:units=layer?.*'` says the "
      "same, and in a sweep's --nets.",
      sn__parse_text, offsetof(sn_args, units)},
     {"sequence", "N", 0, SN_CMD_SHOW_NET, "What to train", "Tokens of a sequence, instead of the network's own number.",
@@ -340,6 +342,17 @@ static const sn_option options[] = {
     {"assume", "PART", 0, SN_CMD_RECORD, "How",
      "Which part of elements is true where only values would tell, which a recording does not have. Default: 0.5.",
      sn__parse_text, offsetof(sn_args, assume)},
+    {"hf", "CLASS", 0, SN_CMD_RECORD, "What to train",
+     "With --config: a class of transformers, such as GPT2LMHeadModel or AutoModelForCausalLM. Default: the one that "
+     "the "
+     "config names.",
+     sn__parse_text, offsetof(sn_args, hf)},
+    {"config", "FILE.json", 0, SN_CMD_RECORD, "What to train",
+     "The config.json of a model of transformers, or its folder: that model is recorded, without weights and without a "
+     "network. It reads tokens, --sequence of them.",
+     sn__parse_text, offsetof(sn_args, config)},
+    {"sequence", "N", 0, SN_CMD_RECORD, "What to train", "With --config: tokens of a row.", sn__parse_size,
+     offsetof(sn_args, sequence)},
     {"check", NULL, 0, SN_CMD_RECORD, "How",
      "With --input: also runs a step on the CPU with real tensors, and compares what was called.", sn__parse_switch,
      offsetof(sn_args, check)},
@@ -370,7 +383,7 @@ static const sn_option options[] = {
      sn__parse_condition, 0},
     {"freeze", "GLOB,..", 0,
      SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP | SN_CMD_GRAPH | SN_CMD_RUN | SN_CMD_VALIDATE, "How",
-     "Layers that are not trained, by their names, such as 'layer1*': no gradients, no optimizer state, and no "
+     "Layers that are not trained, by their names, such as 'layer[12]*': no gradients, no optimizer state, and no "
      "backward "
      "ahead of the first that is. May be repeated. Of PyTorch's strategies.",
      sn__parse_freeze, offsetof(sn_args, freeze)},
@@ -473,6 +486,9 @@ static const sn_option options[] = {
      "Which table: a row per strategy (results, the default), per step and strategy, per tensor of each strategy's "
      "peak, per tensor of the network, per operation that a strategy executes (ops: when, on which lane and cores).",
      sn__parse_text, offsetof(sn_args, table)},
+    {"snapshot", "FILE", 0, SN_CMD_EXPORT, "What to print",
+     "Of a run of a recording: what PyTorch's allocator does in it, in a file that pytorch.org/memory_viz opens.",
+     sn__parse_text, offsetof(sn_args, snapshot)},
     {"explain", NULL, 0, SN_CMD_FIT, "What to print",
      "The tensors that stop the next value for every strategy, not only for the best.", sn__parse_switch,
      offsetof(sn_args, explain)},

@@ -21,7 +21,7 @@ bool sn_option_belongs(const sn_option *option, const sn_command *command) {
   return (option->commands & command->bit) != 0;
 }
 
-enum { MOST_OPTIONS = 160 };
+enum { MOST_OPTIONS = 176 };
 
 /* What the parser knows while it goes along argv. */
 typedef struct parser {

@@ -76,6 +76,8 @@ typedef struct sn_args {
   bool gave[SN_CONDITION_ROWS]; /* whether conditions that are words were given */
   sn_args_lists inputs;         /* of --net FILE.py:NAME and `record`: sizes of a row */
   const char *assume;           /* of `record`; NULL: not given */
+  const char *snapshot;         /* of `export`; NULL: not given */
+  const char *hf, *config;      /* of `record`: a class of transformers and its config.json; NULL: not given */
   char recorded_text[SN_NET_SPEC];
   bool eager_modules; /* --modules eager */
   bool placement_given;
@@ -241,7 +243,9 @@ sn_status sn_cli_graph(const sn_args *args, sn_err *err);
 sn_status sn_cli_trace(const sn_args *args, sn_err *err);
 sn_status sn_cli_sweep(const sn_args *args, sn_err *err);
 sn_status sn_cli_fit(const sn_args *args, sn_err *err);
+sn_status sn_cli_fit_check(const sn_args *args, sn_err *err); /* what can be said without the network */
 sn_status sn_cli_advise(const sn_args *args, sn_err *err);
+sn_status sn_cli_advise_check(const sn_args *args, sn_err *err); /* the same */
 sn_status sn_cli_diff(const sn_args *args, sn_err *err);
 sn_status sn_cli_export(const sn_args *args, sn_err *err);
 sn_status sn_cli_completions(const sn_args *args, sn_err *err);

@@ -14,9 +14,9 @@
 enum { ADDED = 4, ALPHA = 8 };
 
 uint64_t sn_nf4_bytes(uint64_t weights) {
-  enum { BLOCK = 64, NESTED = 256, TABLE = 16 * sizeof(float), OFFSET = sizeof(float) };
+  enum { BLOCK = 64, NESTED = 256, OFFSET = sizeof(float), TABLES = (16 + 256) * sizeof(float) };
   uint64_t scales = weights / BLOCK + (weights % BLOCK > 0), nested = scales / NESTED + (scales % NESTED > 0);
-  return weights / 2 + weights % 2 + scales + nested * sizeof(float) + TABLE + OFFSET;
+  return weights / 2 + weights % 2 + scales + nested * sizeof(float) + OFFSET + TABLES;
 }
 
 /* What stands between rank and names. */

@@ -32,7 +32,9 @@ typedef struct sn_lora {
   const char *globs; /* names of FCs (models/net/globs.h); "": every FC but those whose output is the network's */
 } sn_lora;
 
-/* Bytes of so many weights in NF4 with double quantisation. */
+/* Bytes that a layer of so many weights keeps in NF4 with double quantisation, by bitsandbytes 0.50.2 (functional.py,
+ * quantize_4bit() and quantize_blockwise()): the weights, a byte of scale for each 64, a float for each 256 of these,
+ * their mean, and tables of its own: 16 floats of the weights and 256 of the scales, which are copied for every layer. */
 uint64_t sn_nf4_bytes(uint64_t weights);
 
 /* "8", "8:*q_proj,*v_proj", "8,nf4,dropout=0.05:*proj" (a ; may stand for a comma in front of the colon, as lists of

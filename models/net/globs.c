@@ -7,16 +7,53 @@
 
 #include <string.h>
 
-/* Only the last `*` is ever tried again, so that no pattern takes longer than its length times the name's. fnmatch(3)
- * promises no such bound, and brackets, which names may hold, mean something to it. */
+/* Behind the class that `at`, a '[', begins; NULL: it has no end. A ']' that comes first is a member. */
+static const char *class_end(const char *at, const char *end) {
+  at++;
+  if (at < end && (*at == '!' || *at == '^')) at++;
+  if (at < end && *at == ']') at++;
+  while (at < end && *at != ']') at++;
+  return at < end ? at + 1 : NULL;
+}
+
+/* A member of a class: a character, or a range. Returns what is behind it. */
+static const char *next_member(const char *at, const char *end, unsigned char *low, unsigned char *high) {
+  *low = *high = (unsigned char)*at++;
+  if (at + 1 >= end || *at != '-') return at;
+  *high = (unsigned char)at[1];
+  return at + 2;
+}
+
+/* `end` is behind the ']'. */
+static bool class_has(const char *at, const char *end, char c) {
+  unsigned char low, high, wanted = (unsigned char)c;
+  bool negated = at[1] == '!' || at[1] == '^', found = false;
+  for (const char *p = at + 1 + negated; p < end - 1;) {
+    p = next_member(p, end - 1, &low, &high);
+    found = found || (low <= wanted && wanted <= high);
+  }
+  return found != negated;
+}
+
+/* Whether what stands first in a glob is this character; *behind: what follows it. */
+static bool is_first(const char *glob, const char *end, char c, const char **behind) {
+  const char *close = *glob == '[' ? class_end(glob, end) : NULL;
+  *behind = close ? close : glob + 1;
+  return close ? class_has(glob, close, c) : *glob == '?' || *glob == c;
+}
+
+/* Only the last `*` is ever tried again, so that no pattern takes longer than its length times the name's; fnmatch(3)
+ * promises no such bound. */
 static bool glob_matches(const char *glob, const char *end, const char *name) {
-  const char *star = NULL, *resume = NULL;
+  const char *star = NULL, *resume = NULL, *behind;
+  size_t length = (size_t)(end - glob);
+  if (strncmp(glob, name, length) == 0 && !name[length]) return true; /* a name may hold brackets */
   while (*name) {
     if (glob < end && *glob == '*') {
       star = glob++;
       resume = name;
-    } else if (glob < end && (*glob == '?' || *glob == *name)) {
-      glob++;
+    } else if (glob < end && is_first(glob, end, *name, &behind)) {
+      glob = behind;
       name++;
     } else if (star) {
       glob = star + 1;
@@ -41,19 +78,43 @@ bool sn_globs_match(const char *globs, const char *name) {
   }
 }
 
+/* Every '[' begins a class that ends, of ranges that rise, of characters of one byte. */
+static sn_status check_classes(const char *option, const char *glob, const char *end, sn_err *err) {
+  unsigned char low, high;
+  for (const char *at = glob; at < end; at++) {
+    if (*at != '[') continue;
+    const char *close = class_end(at, end);
+    if (!close)
+      return sn_fail(err, SN_BAD_USAGE,
+                     "%s: the [ of \"%.*s\" has no ]; [0-3] and [!abc] are classes of characters, [[] is a bracket",
+                     option, end - glob < 80 ? (int)(end - glob) : 80, glob);
+    for (const char *p = at + 1 + (at[1] == '!' || at[1] == '^'); p < close - 1;) {
+      p = next_member(p, close - 1, &low, &high);
+      if (low > high || low >= 0x80 || high >= 0x80)
+        return sn_fail(err, SN_BAD_USAGE,
+                       "%s: \"%.*s\" is no class of characters; give single ones and ranges that rise, such as [0-3]",
+                       option, close - at < 80 ? (int)(close - at) : 80, at);
+    }
+    at = close - 1;
+  }
+  return SN_OK;
+}
+
 sn_status sn_globs_check_text(const char *option, const char *globs, sn_err *err) {
   uint32_t point;
+  size_t bytes;
   if (strlen(globs) > SN_GLOBS_TEXT)
     return sn_fail(err, SN_BAD_USAGE, "%s: more than %d bytes in all; join names by a *, such as 'layer*'", option,
                    SN_GLOBS_TEXT);
+  for (const char *at = globs; *at; at += bytes)
+    if ((bytes = sn_utf8_next(at, &point)) == 0 || sn_utf8_is_control(point))
+      return sn_fail(err, SN_BAD_USAGE, "%s: a character that is no part of a name; write ? in its place", option);
   for (const char *glob = globs;; glob = end_of(glob) + 1) {
     if (glob == end_of(glob))
       return sn_fail(err, SN_BAD_USAGE, "%s: a name is empty; give names of layers, such as 'layer*'", option);
+    if (check_classes(option, glob, end_of(glob), err) != SN_OK) return err->code;
     if (!*end_of(glob)) break;
   }
-  for (size_t bytes; *globs; globs += bytes)
-    if ((bytes = sn_utf8_next(globs, &point)) == 0 || sn_utf8_is_control(point))
-      return sn_fail(err, SN_BAD_USAGE, "%s: a character that is no part of a name; write ? in its place", option);
   return SN_OK;
 }
 
@@ -84,8 +145,11 @@ static sn_status fail_unmatched(const wish *w, const char *glob, size_t length, 
   size_t kept = 0;
   sn_arena *arena = sn_arena_new();
   const char **names = arena ? sn_arena_alloc(arena, (size_t)w->net->n_layers * 2, sizeof *names) : NULL;
-  for (size_t i = 0; i < length && i < SN_GLOBS_TEXT; i++)
-    if (glob[i] != '*' && glob[i] != '?') text[kept++] = glob[i];
+  for (size_t i = 0; i < length && i < SN_GLOBS_TEXT; i++) {
+    const char *close = glob[i] == '[' ? class_end(&glob[i], &glob[length]) : NULL;
+    if (!close && glob[i] != '*' && glob[i] != '?') text[kept++] = glob[i];
+    if (close) i = (size_t)(close - glob) - 1;
+  }
   text[kept] = '\0';
   if (names) sn_text_suggest(text, names, list_names(w, names, arena), hint, sizeof hint);
   sn_arena_free(arena);

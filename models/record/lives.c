@@ -26,11 +26,11 @@ static uint32_t here(const walk *w) {
   return at < w->recorded->n_ops ? at : w->recorded->n_ops - 1;
 }
 
-static void be_born(walk *w, uint32_t storage, uint32_t at) {
+static void be_born(walk *w, uint32_t storage, uint32_t at, uint8_t phase) {
   uint32_t s = whose(w, storage);
   sn_record_life *life = &w->lives[s];
   if (w->held[s] + w->kept[s] == 0 && life->stay == SN_RECORD_ELSEWHERE) {
-    life->phase = w->phase;
+    life->phase = phase;
     life->made = at;
     life->stay = w->begun ? SN_RECORD_MADE : SN_RECORD_ELSEWHERE;
   }
@@ -59,10 +59,11 @@ static void drop(walk *w, uint32_t storage) {
 
 static void run(walk *w, const sn_record_op *op) {
   const uint32_t *made = &w->record->refs[op->first_ref + op->n_reads];
-  w->phase = op->phase;
+  bool again = w->begun && w->recorded->again && w->recorded->again[w->op] != SN_NONE;
+  if (!again) w->phase = op->phase; /* what is born between others' operations is of the pass that goes on */
   w->born_between = false;
   if (w->in_place && op->adds_in_place) w->lives[made[0]].same = whose(w, op->summand);
-  for (uint32_t i = 0; i < op->n_makes; i++) be_born(w, made[i], w->op);
+  for (uint32_t i = 0; i < op->n_makes; i++) be_born(w, made[i], w->op, op->phase);
   for (uint32_t i = 0; w->begun && i < op->n_reads + op->n_makes + op->n_changes; i++) {
     sn_record_life *life = &w->lives[whose(w, w->record->refs[op->first_ref + i])];
     if (w->op < life->first_use) life->first_use = w->op;
@@ -77,7 +78,7 @@ static void follow(walk *w, const sn_record_event *e) {
     break;
   case SN_RECORD_BIRTH:
     w->born_between = true;
-    be_born(w, e->id, here(w));
+    be_born(w, e->id, here(w), w->phase);
     break;
   case SN_RECORD_LET_GO:
     let_go(w, e->id);
@@ -95,6 +96,7 @@ static void follow(walk *w, const sn_record_event *e) {
   case SN_RECORD_GHOST_END:
     drop(w, e->other);
     break;
+  case SN_RECORD_TAKEN:
   case SN_RECORD_ENTER:
   case SN_RECORD_LEAVE:
   case SN_RECORD_ITERATION:

@@ -1,12 +1,12 @@
-/* Lines of events, read in place: lists of whole numbers and short words, a third of a million of them in a long
- * recording. What is anything else is left to cJSON. The items are cJSON's own type, so that whoever reads them does not
+/* Events and rows of tables, read in place: lists of whole numbers and short words, a third of a million of them in a
+ * long recording. What is anything else is left to cJSON. The items are cJSON's own type, so that whoever reads them does not
  * know who made them; they last until the next line. */
 #include "models/record/read_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEEPEST = 8, MOST_DIGITS = 16, LONGEST = 1 << 16 };
+enum { DEEPEST = 8, MOST_DIGITS = 16, MOST_ITEMS = 1 << 16 };
 
 typedef struct quick {
   sn__quick *pool;
@@ -16,7 +16,7 @@ typedef struct quick {
 
 /* NULL: there is no room. */
 static cJSON *new_item(quick *q, int type) {
-  if (q->pool->used == q->pool->room) return NULL;
+  if (q->pool->used == MOST_ITEMS) return NULL;
   cJSON *item = &q->pool->items[q->pool->used++];
   *item = (cJSON){.type = type};
   return item;
@@ -74,25 +74,30 @@ static cJSON *value(quick *q) {
   return new_item(q, cJSON_NULL);
 }
 
-/* As it was, for another reader: what ends words stood in quotation marks. */
-static void restore(char *line, size_t length) {
-  for (size_t i = 0; i < length; i++)
-    if (line[i] == '\0') line[i] = '"';
+/* As it was, for another reader: what ends words stood in quotation marks, and no 0 was passed. */
+static void restore(char *from, const char *end) {
+  for (; from < end; from++)
+    if (*from == '\0') *from = '"';
+}
+
+const cJSON *sn__quick_row(sn__quick *pool, char **at) {
+  if (!pool->items) pool->items = malloc(MOST_ITEMS * sizeof *pool->items);
+  if (**at != '[' || !pool->items) return NULL;
+  pool->used = 0;
+  quick q = {.pool = pool, .at = *at};
+  const cJSON *all = list(&q);
+  if (all)
+    *at = q.at;
+  else
+    restore(*at, q.at);
+  return all;
 }
 
 const cJSON *sn__quick_parse(sn__quick *pool, char *line, size_t length) {
-  if (*line != '[' || length > LONGEST || memchr(line, '\0', length)) return NULL;
-  if (pool->room < length) { /* an item has a byte at least */
-    cJSON *items = realloc(pool->items, 2 * length * sizeof *items);
-    if (!items) return NULL;
-    pool->items = items;
-    pool->room = 2 * length;
-  }
-  pool->used = 0;
-  quick q = {.pool = pool, .at = line};
-  const cJSON *all = list(&q);
-  if (all && q.at == line + length) return all;
-  restore(line, length);
+  char *at = line;
+  const cJSON *all = sn__quick_row(pool, &at);
+  if (all && at == line + length) return all;
+  restore(line, at);
   return NULL;
 }
 

@@ -1,4 +1,5 @@
-/* Reading recordings: lines, packed by gzip or not, the head and the tables; see record.h. Events are in read_events.c.
+/* Reading recordings: lines, packed by gzip or not, and the head; see record.h. Tables are in read_tables.c, events in
+ * read_events.c.
  *
  *   {"snsim_recording":1, ..}
  *   {"kernels": [..]}  {"modules": [..]}  {"calls": [..]}  {"storages": [..]}  {"parameters": [..]}     in any order
@@ -70,23 +71,21 @@ sn_status sn__read_size(const sn__reader *r, const cJSON *item, const char *what
   return SN_OK;
 }
 
-/* Item i of a row; NULL where it has none, which is no number and no text. */
-static const cJSON *item_of(const cJSON *row, int i) {
+const cJSON *sn__read_item(const cJSON *row, int i) {
   return cJSON_IsArray(row) ? cJSON_GetArrayItem(row, i) : NULL;
+}
+
+sn_status sn__read_text(sn__reader *r, const cJSON *item, const char *what, const char **out) {
+  if (!cJSON_IsString(item)) return sn__read_fail(r, "%s: a text was expected", what);
+  char *text = sn_arena_text(r->arena, item->valuestring);
+  *out = text ? sn_utf8_clean(text) : NULL;
+  return *out ? SN_OK : sn_fail_memory(r->err);
 }
 
 /* ---- head ---- */
 
 static const char *const head_keys[] = {"snsim_recording", "torch",   "name",    "batches", "sm",
                                         "iterations",      "assumed", "compiled"};
-
-/* Made safe for a terminal. */
-static sn_status read_text(sn__reader *r, const cJSON *item, const char *what, const char **out) {
-  if (!cJSON_IsString(item)) return sn__read_fail(r, "%s: a text was expected", what);
-  char *text = sn_arena_text(r->arena, item->valuestring);
-  *out = text ? sn_utf8_clean(text) : NULL;
-  return *out ? SN_OK : sn_fail_memory(r->err);
-}
 
 static sn_status read_batches(sn__reader *r, const cJSON *list) {
   sn_record *record = r->record;
@@ -105,12 +104,12 @@ static sn_status read_assumed(sn__reader *r, const cJSON *list) {
   sn_record *record = r->record;
   if (!cJSON_IsArray(list)) return sn__read_fail(r, "assumed: a list was expected");
   for (const cJSON *row = list->child; row; row = row->next) {
-    const cJSON *what = item_of(row, 0), *line = item_of(row, 1);
+    const cJSON *what = sn__read_item(row, 0), *line = sn__read_item(row, 1);
     if (!cJSON_IsString(what) || !cJSON_IsString(line))
       return sn__read_fail(r, "assumed: rows of two texts were expected");
     if (record->n_assumed++ > 0) continue;
-    if (read_text(r, what, "assumed", &record->assumed) != SN_OK) return r->err->code;
-    if (read_text(r, line, "assumed", &record->assumed_at) != SN_OK) return r->err->code;
+    if (sn__read_text(r, what, "assumed", &record->assumed) != SN_OK) return r->err->code;
+    if (sn__read_text(r, line, "assumed", &record->assumed_at) != SN_OK) return r->err->code;
   }
   return SN_OK;
 }
@@ -121,8 +120,8 @@ static sn_status read_head_item(sn__reader *r, const cJSON *item) {
   const char *key = item->string, *torch;
   char hint[100];
   if (strcmp(key, "snsim_recording") == 0) return SN_OK;
-  if (strcmp(key, "torch") == 0) return read_text(r, item, key, &torch);
-  if (strcmp(key, "name") == 0) return read_text(r, item, key, &record->name);
+  if (strcmp(key, "torch") == 0) return sn__read_text(r, item, key, &torch);
+  if (strcmp(key, "name") == 0) return sn__read_text(r, item, key, &record->name);
   if (strcmp(key, "batches") == 0) return read_batches(r, item);
   if (strcmp(key, "sm") == 0 || strcmp(key, "iterations") == 0)
     return sn__read_count(r, item, key, 1, 1 << 20, &ignored);
@@ -148,129 +147,24 @@ static sn_status read_head(sn__reader *r, const cJSON *head) {
   return SN_OK;
 }
 
-/* ---- tables ---- */
-
-/* "convolution" of "aten.convolution.default", of letters, digits and '_'. */
-static const char *short_name(sn_arena *arena, const char *name) {
-  const char *dot = strchr(name, '.');
-  char *text = sn_arena_text(arena, dot ? dot + 1 : name);
-  if (!text) return NULL;
-  text[strcspn(text, ".")] = '\0';
-  for (char *c = text; *c; c++)
-    if (!isalnum((unsigned char)*c)) *c = '_';
-  return text;
-}
-
-static sn_status add_kernel(sn__reader *r, const cJSON *row, void *place) {
-  sn_record_kernel *kernel = place;
-  uint64_t flags;
-  if (read_text(r, item_of(row, 0), "kernels", &kernel->name) != SN_OK ||
-      sn__read_count(r, item_of(row, 1), "kernels", 0, 1023, &flags) != SN_OK)
-    return r->err->code;
-  kernel->flags = (uint32_t)flags;
-  kernel->called = short_name(r->arena, kernel->name);
-  return kernel->called ? SN_OK : sn_fail_memory(r->err);
-}
-
-static sn_status add_module(sn__reader *r, const cJSON *row, void *place) {
-  sn_record_module *module = place;
-  if (read_text(r, item_of(row, 0), "modules", &module->path) != SN_OK) return r->err->code;
-  return read_text(r, item_of(row, 1), "modules", &module->class_name);
-}
-
-/* A call's parent stands before it. */
-static sn_status add_call(sn__reader *r, const cJSON *row, void *place) {
-  sn_record_call *call = place;
-  uint32_t number = r->record->n_calls;
-  if (sn__read_id(r, item_of(row, 0), "calls: parent", number > 0 ? number : 1, &call->parent) != SN_OK)
-    return r->err->code;
-  return sn__read_id(r, item_of(row, 1), "calls: module", r->record->n_modules, &call->module);
-}
-
-static sn_status add_storage(sn__reader *r, const cJSON *row, void *place) {
-  static const char *const roles[] = {"parameter", "buffer", "given", "state", "value"};
-  sn_record_storage *storage = place;
-  sn_record_size a, b;
-  if (sn__read_size(r, item_of(row, 0), "storages: a", &a) != SN_OK ||
-      sn__read_size(r, item_of(row, 1), "storages: b", &b) != SN_OK)
-    return r->err->code;
-  storage->bytes = (sn_record_size){a.a, b.a};
-  if (!cJSON_IsString(item_of(row, 3))) return sn__read_fail(r, "storages: a device was expected, \"cuda\"");
-  storage->on_gpu = strncmp(item_of(row, 3)->valuestring, "cuda", 4) == 0;
-  for (size_t i = 0; i < sizeof roles / sizeof *roles && cJSON_IsString(item_of(row, 4)); i++) {
-    if (strcmp(item_of(row, 4)->valuestring, roles[i]) != 0) continue;
-    storage->role = (uint8_t)i;
-    return sn__list_add(r, &r->storages, sizeof(sn__alive)) ? SN_OK : r->err->code;
-  }
-  return sn__read_fail(r, "storages: a role is one of parameter, buffer, given, state, value");
-}
-
-static sn_status add_parameter(sn__reader *r, const cJSON *row, void *place) {
-  sn_record_parameter *parameter = place;
-  uint64_t offset;
-  if (read_text(r, item_of(row, 0), "parameters", &parameter->name) != SN_OK ||
-      sn__read_id(r, item_of(row, 1), "parameters: storage", r->record->n_storages, &parameter->storage) != SN_OK ||
-      sn__read_count(r, item_of(row, 2), "parameters: offset", 0, SN_MAX_NET_BYTES, &offset) != SN_OK ||
-      sn__read_count(r, item_of(row, 3), "parameters: elements", 0, SN_MAX_NET_BYTES, &parameter->elements) != SN_OK)
-    return r->err->code;
-  parameter->trained =
-      cJSON_IsTrue(item_of(row, 4)) || (cJSON_IsNumber(item_of(row, 4)) && item_of(row, 4)->valuedouble != 0);
-  return SN_OK;
-}
-
 /* ---- lines ---- */
 
-#define TABLE(name, row)                                                                                               \
-  { #name, offsetof(sn_record, name), offsetof(sn_record, n_##name), sizeof(*((sn_record *)0)->name), row }
-
-static const struct {
-  const char *name;
-  size_t rows, count, size;
-  sn_status (*add)(sn__reader *r, const cJSON *row, void *place);
-} tables[] = {TABLE(kernels, add_kernel), TABLE(modules, add_module), TABLE(calls, add_call),
-              TABLE(storages, add_storage), TABLE(parameters, add_parameter)};
-
-/* Each table is there once, ahead of the events. */
-static sn_status read_table(sn__reader *r, const cJSON *table) {
-  size_t t = 0;
-  while (t < sizeof tables / sizeof *tables && strcmp(tables[t].name, table->string) != 0) t++;
-  if (t == sizeof tables / sizeof *tables) return sn__read_fail(r, "unknown table \"%.40s\"", table->string);
-  uint32_t *count = (uint32_t *)(void *)((char *)r->record + tables[t].count);
-  void **rows = (void **)(void *)((char *)r->record + tables[t].rows);
-  if (*rows) return sn__read_fail(r, "the table \"%s\" is there twice", table->string);
-  if (r->events.count > 0) return sn__read_fail(r, "the table \"%s\" stands behind events", table->string);
-  if (!cJSON_IsArray(table)) return sn__read_fail(r, "%s: a list was expected", table->string);
-  uint32_t n = (uint32_t)cJSON_GetArraySize(table);
-  if (n > SN_RECORD_MOST_EVENTS) return sn__read_fail(r, "%s: more than %u rows", table->string, SN_RECORD_MOST_EVENTS);
-  char *place = sn_arena_alloc(r->arena, n, tables[t].size);
-  *rows = place;
-  if (!place) return sn_fail_memory(r->err);
-  for (const cJSON *row = table->child; row; row = row->next, place += tables[t].size, ++*count)
-    if (tables[t].add(r, row, place) != SN_OK) return r->err->code;
-  return SN_OK;
-}
-
-static sn_status read_object(sn__reader *r, const cJSON *object) {
-  if (r->line == 1) return read_head(r, object);
-  for (const cJSON *item = object->child; item; item = item->next)
-    if (read_table(r, item) != SN_OK) return r->err->code;
-  return SN_OK;
-}
-
-static sn_status read_json(sn__reader *r, const cJSON *json) {
-  if (!json && r->line > 1) return sn__read_fail(r, "this line is no JSON: the file is damaged or cut off");
+static sn_status read_other(sn__reader *r, const cJSON *json) {
+  if (!json && r->line > 1) return sn__read_fail(r, SN__NO_JSON);
   if (!json) return sn__read_fail(r, "not a recording: its first line is no JSON (docs/record.md)");
-  if (cJSON_IsObject(json)) return read_object(r, json);
   if (r->line > 1) return sn__read_event(r, json);
+  if (cJSON_IsObject(json)) return read_head(r, json);
   return sn__read_fail(r, NO_HEAD);
 }
 
+/* By cJSON what no quicker way reads. */
 static sn_status read_line(sn__reader *r, char *line, size_t length) {
-  r->line++;
-  const cJSON *event = r->line > 1 ? sn__quick_parse(&r->quick, line, length) : NULL;
+  const bool first = r->line++ == 0;
+  if (!first && *line == '{') return sn__read_tables(r, line, length);
+  const cJSON *event = first ? NULL : sn__quick_parse(&r->quick, line, length);
   if (event) return sn__read_event(r, event);
   cJSON *json = cJSON_ParseWithOpts(line, NULL, 1);
-  sn_status status = read_json(r, json);
+  sn_status status = read_other(r, json);
   cJSON_Delete(json);
   return status;
 }
@@ -366,14 +260,16 @@ static sn_status hand_over(sn__reader *r) {
   sn_record *record = r->record;
   record->n_ops = r->ops.count;
   record->n_refs = r->refs.count;
+  record->n_arguments = r->arguments.count;
   record->n_events = r->events.count;
   record->handles = r->handles.count;
   record->ops = r->ops.items;
   record->refs = r->refs.items;
+  record->arguments = r->arguments.items;
   record->events = r->events.items;
   record->convs = r->convs.items;
-  bool good = adopt(r->arena, &r->ops) && adopt(r->arena, &r->refs) && adopt(r->arena, &r->events) &&
-              adopt(r->arena, &r->convs);
+  bool good = adopt(r->arena, &r->ops) && adopt(r->arena, &r->refs) && adopt(r->arena, &r->arguments) &&
+              adopt(r->arena, &r->events) && adopt(r->arena, &r->convs);
   return good ? SN_OK : sn_fail_memory(r->err);
 }
 
@@ -384,6 +280,7 @@ static sn_record *read_all(const char *path, source *from, sn_arena *arena, sn_e
   if (status == SN_OK) status = hand_over(&r);
   free(r.ops.items);
   free(r.refs.items);
+  free(r.arguments.items);
   free(r.events.items);
   free(r.convs.items);
   free(r.storages.items);

@@ -203,15 +203,39 @@ static sn_status read_birth(sn__reader *r, const cJSON *array) {
 
 static sn_status read_taken(sn__reader *r, const cJSON *array) {
   uint32_t handle;
-  return read_alive(r, &r->handles, array->child->next, "handle", &handle); /* the rest of it is its ghost's */
+  if (read_alive(r, &r->handles, array->child->next, "handle", &handle) != SN_OK) return r->err->code;
+  return add_event(r, SN_RECORD_TAKEN, handle, 0);
+}
+
+static sn_status add_argument(sn__reader *r, uint32_t number) {
+  uint32_t *kept = sn__list_add(r, &r->arguments, sizeof *kept);
+  if (!kept) return r->err->code;
+  *kept = number;
+  return SN_OK;
+}
+
+/* How many there are, then each; *first: where that stands. */
+static sn_status read_arguments(sn__reader *r, const cJSON *list, uint32_t *first) {
+  uint32_t storage;
+  *first = r->arguments.count;
+  if (!cJSON_IsArray(list)) return sn__read_fail(r, "arguments: a list of storages was expected");
+  sn_status status = add_argument(r, 0);
+  for (const cJSON *item = list->child; item && status == SN_OK; item = item->next) {
+    status = read_storage(r, item, &storage);
+    if (status == SN_OK) status = add_argument(r, storage);
+  }
+  if (status == SN_OK) ((uint32_t *)r->arguments.items)[*first] = r->arguments.count - *first - 1;
+  return status;
 }
 
 static sn_status read_enter(sn__reader *r, const cJSON *array) {
-  uint32_t call, *top;
-  if (sn__read_id(r, array->child->next, "call", r->record->n_calls, &call) != SN_OK) return r->err->code;
+  uint32_t call, first, *top;
+  const cJSON *item = array->child->next;
+  if (sn__read_id(r, item, "call", r->record->n_calls, &call) != SN_OK) return r->err->code;
+  if (read_arguments(r, item->next, &first) != SN_OK) return r->err->code;
   if (!(top = sn__list_add(r, &r->call_stack, sizeof *top))) return r->err->code;
   *top = call;
-  return add_event(r, SN_RECORD_ENTER, call, 0);
+  return add_event(r, SN_RECORD_ENTER, call, first);
 }
 
 static sn_status read_leave(sn__reader *r, const cJSON *array) {

@@ -1,4 +1,5 @@
-/* Reading recordings (internal to models/record/): read.c takes lines and the tables, read_events.c events. */
+/* Reading recordings (internal to models/record/): read.c takes lines and the head, read_tables.c the
+ * tables, read_events.c events. */
 #ifndef SN_MODELS_RECORD_READ_INTERNAL_H
 #define SN_MODELS_RECORD_READ_INTERNAL_H
 
@@ -25,10 +26,10 @@ typedef struct sn__alive {
   uint32_t holders, storage;
 } sn__alive;
 
-/* Items of the line at hand. */
+/* Items of the list at hand. */
 typedef struct sn__quick {
   cJSON *items;
-  size_t used, room;
+  size_t used;
 } sn__quick;
 
 typedef struct sn__reader {
@@ -36,10 +37,11 @@ typedef struct sn__reader {
   unsigned line;
   sn_record *record;
   sn_arena *arena;
-  sn__list ops, refs, events, convs;
+  sn__list ops, refs, arguments, events, convs;
   sn__list storages, handles, ghosts; /* sn__alive */
   sn__list call_stack;                /* uint32_t */
   sn__quick quick;
+  uint32_t tables; /* bit n: the n-th has been there */
   uint32_t n_born; /* storages */
   bool ended;
   bool begun; /* an iteration has */
@@ -49,6 +51,7 @@ typedef struct sn__reader {
 /* SN_BAD_INPUT, with file and line ahead; printf style. */
 #define sn__read_fail(r, ...) (sn_fail((r)->err, SN_BAD_INPUT, __VA_ARGS__), sn__read_place(r), SN_BAD_INPUT)
 void sn__read_place(const sn__reader *r);
+#define SN__NO_JSON "this line is no JSON: the file is damaged or cut off"
 
 /* Room for one more item of `size` bytes, zeroed; NULL after an error. */
 void *sn__list_add(sn__reader *r, sn__list *list, size_t size);
@@ -64,11 +67,20 @@ sn_status sn__read_size(const sn__reader *r, const cJSON *item, const char *what
 /* Shapes of a convolution. *known is false where they are of volumes, or grow in more than the batch. */
 sn_status sn__read_conv(const sn__reader *r, const cJSON *shapes, sn_record_conv *conv, bool *known);
 
-/* A line of lists of whole numbers and words, of `length` bytes before its 0; NULL: it is more than that, or no JSON,
- * and stands there as before. What it gives lasts until the next one. */
+/* Item i of a row; NULL where it has none, which is no number and no text. */
+const cJSON *sn__read_item(const cJSON *row, int i);
+/* A text, made safe for a terminal, of the record's arena. */
+sn_status sn__read_text(sn__reader *r, const cJSON *item, const char *what, const char **out);
+
+/* The list that begins at *at, of lists, whole numbers and words, in place; *at moves behind it. NULL: it is more than
+ * that, or no JSON, and stands there as before. What it gives lasts until the next one. */
+const cJSON *sn__quick_row(sn__quick *pool, char **at);
+/* The same of a line, of `length` bytes before its 0, that is one such list. */
 const cJSON *sn__quick_parse(sn__quick *pool, char *line, size_t length);
 void sn__quick_clear(sn__quick *pool);
 
+/* A line that is an object: tables by their names. */
+sn_status sn__read_tables(sn__reader *r, char *line, size_t length);
 /* One event; `item` is its array. */
 sn_status sn__read_event(sn__reader *r, const cJSON *item);
 /* Behind the last event: modules have been left, an iteration was there. */

@@ -13,6 +13,7 @@
 #define SN_MODELS_RECORD_RECORD_H
 
 #include "base/err.h"
+#include "models/record/traffic.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -54,6 +55,7 @@ enum {
 
 typedef struct sn_record_kernel {
   const char *name, *called; /* "aten.convolution.default", "convolution" */
+  sn_record_traffic traffic;
   uint32_t flags;
 } sn_record_kernel;
 
@@ -103,7 +105,8 @@ typedef enum sn_record_kind {
   SN_RECORD_DROPPED,   /* handle `id` does no longer */
   SN_RECORD_GHOST,     /* storage `other` is taken out for backward, as ghost `id` */
   SN_RECORD_GHOST_END, /* ghost `id`, of storage `other`, is gone */
-  SN_RECORD_ENTER,     /* call `id` of a module */
+  SN_RECORD_TAKEN,     /* handle `id` is what the ghost right ahead of this was taken out of */
+  SN_RECORD_ENTER,     /* call `id` of a module, with arguments[other] arguments: those behind it */
   SN_RECORD_LEAVE,
   SN_RECORD_ITERATION /* number `id` begins, from 0 */
 } sn_record_kind;
@@ -126,9 +129,9 @@ typedef struct sn_record {
   const sn_record_call *calls;
   const sn_record_storage *storages;
   const sn_record_parameter *parameters;
-  uint32_t n_ops, n_refs, n_events;
+  uint32_t n_ops, n_refs, n_events, n_arguments;
   const sn_record_op *ops;
-  const uint32_t *refs;
+  const uint32_t *refs, *arguments; /* storages */
   const sn_record_conv *convs;
   const sn_record_event *events;
 } sn_record;

@@ -140,11 +140,12 @@ static sn_status find_regions(maker *m) {
     op += event->kind == SN_RECORD_OP;
     if (event->kind == SN_RECORD_ENTER && m->block[event->id] == event->id && n < m->record->n_calls) {
       call = event->id;
-      regions[n] = (sn_record_region){.first = op};
+      regions[n] = (sn_record_region){.first = op, .first_event = e};
     }
     if (event->kind == SN_RECORD_KEPT && call != SN_NONE) regions[n].again_end = op;
     if (event->kind != SN_RECORD_LEAVE || event->id != call) continue;
     regions[n].end = op;
+    regions[n].end_event = e + 1;
     n += regions[n].again_end > regions[n].first;
     call = SN_NONE;
   }
@@ -327,6 +328,8 @@ static sn_status make(maker *m, uint32_t batch) {
   sn_net *net = m->net;
   struct sn_recorded *w = m->recorded;
   w->record = m->record;
+  w->chosen = m->units != NULL;
+  if (m->units && sn_globs_check_text("--units", m->units, m->err) != SN_OK) return m->err->code;
   find_iteration(m->record, w);
   find_phases(m->record, w);
   if (w->n_ops == 0) return sn_fail(m->err, SN_BAD_INPUT, "%s: its last iteration has no operation", m->record->name);

@@ -19,6 +19,7 @@
 typedef struct sn_record_region {
   uint32_t first, end; /* it is first .. end - 1, in the forward pass */
   uint32_t again_end;  /* where it is run again, it stops ahead of this one: nothing behind is kept for backward */
+  uint32_t first_event, end_event; /* of the call: the one with which it begins; behind that with which it ends */
 } sn_record_region;
 
 /* What a network of a recording has beside its layers. */
@@ -32,8 +33,12 @@ struct sn_recorded {
   const struct sn_record_life *lives[2]; /* per storage (models/record/lives.h): sums apart, and in place */
   const uint32_t *layer;                 /* per operation of the iteration: an operation of backward has the layer whose
                                     * forward made its node */
+  bool chosen;                           /* the blocks are the user's choice (--units) */
   uint32_t n_regions;
   const sn_record_region *regions; /* the outermost ones, in order; of those that keep something */
+  uint32_t n_again;                /* operations of blocks that run again (models/record/checkpoint.h) */
+  const uint32_t *again; /* per operation: which of the iteration without checkpoints it is once more; SN_NONE:
+                                    * none. NULL: no block runs again */
 };
 
 /* The only batch that the recording of a network holds for; 0: any, or the network is of none. */

@@ -337,6 +337,13 @@ char *sn_net_title(const char *spec, const char *name, char *text, size_t room) 
   return text;
 }
 
+char *sn_net_called(const char *spec, const char *name, char *text, size_t room) {
+  bool recorded = sn_net_is_recording(spec);
+  const char *slash = recorded ? strrchr(spec, '/') : NULL;
+  snprintf(text, room, "%s", recorded && *name ? name : slash ? slash + 1 : spec);
+  return text;
+}
+
 static sn_net *load_onnx(const char *spec, uint32_t batch, uint32_t image, sn_err *err) {
   const char *end = sn_net_file_end(spec), *name = *end ? end + strlen(":loss=") : sn_loss_names()[0];
   sn_loss loss = 0;

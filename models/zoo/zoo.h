@@ -51,6 +51,9 @@ const char *sn_net_depth_name(const char *spec);
  * (small_resnet)"; of a recording the model that was recorded, and its file, "train.py:Net (mine.rec)". Where `name` is
  * "" it is not known. Returns text. */
 char *sn_net_title(const char *spec, const char *name, char *text, size_t room);
+/* The title of a picture: of a recording what was recorded, or where that is not known ("") its file without the folder; of
+ * others the spec. Into `text` of `room` bytes; returns it. */
+char *sn_net_called(const char *spec, const char *name, char *text, size_t room);
 
 /* Whether `image` is the length of sequences of tokens: of GPT-2, BERT and Llama. */
 bool sn_net_is_sequence(const char *spec);

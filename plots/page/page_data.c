@@ -237,10 +237,11 @@ static void write_bool(const char *key, bool value, FILE *out) {
 }
 
 static void write_head(const sn_run *run, FILE *out) {
+  char title[SN_NET_SPEC];
   fprintf(out, "\"run\":{\"id\":%" PRId64, run->id);
   write_text("created", run->created, out);
   write_text("version", run->version, out);
-  write_text("net", run->net, out);
+  write_text("net", sn_net_called(run->net, run->net_name, title, sizeof title), out);
   write_count("batch", run->batch, out);
   write_count("image_height", run->image_height, out);
   write_count("image_width", run->image_width, out);

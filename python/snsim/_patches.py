@@ -17,9 +17,9 @@ from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.optim.optimizer import _foreach_supported_types as _of_optimizers
 from torch.utils._foreach_utils import _foreach_supported_types as _of_tensors
 
+from ._device import guarded_without_driver
 from ._fakes import deep_copy, make_subclass
 from ._gpu import FakeGpu
-from ._guard import without_driver
 from ._kernels import Kernels, convolution_form, flatten_weights
 
 _GONE = object()
@@ -232,7 +232,7 @@ class Patches(contextlib.ExitStack):
         engine = _engine(torch.autograd.graph._engine_run_backward, gpu, sm, phase)
         enter = self.enter_context
         enter(no_tracebacks_logged())
-        enter(without_driver())
+        enter(guarded_without_driver())
         enter(replaced(torch.autograd, _engine_run_backward=engine))
         enter(replaced(torch.autograd.graph, _engine_run_backward=engine))
         enter(replaced(torch.autograd.Function, apply=_custom_apply(gpu)))

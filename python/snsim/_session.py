@@ -172,7 +172,8 @@ def record_made(make: Callable[..., Any], batch: Optional[int], iterations: int,
         try:
             models, optimizers, step = made
         except (TypeError, ValueError):
-            raise RecordingError("make() must return models, optimizers and a step: return [model], [optimizer], step") from None
+            raise RecordingError("make() must return models, optimizers and a step: return [model], [optimizer], step. What returns a model "
+                                 "is recorded with inputs: --input 3,224,224, in Python record(make, (images,))") from None
         session.watch(models, optimizers)
         session.run(step, iterations)
         return session.tape

@@ -1,13 +1,17 @@
 """Snapshots of memory in the form of torch.cuda.memory._dump_snapshot(): written of recordings, so that pytorch.org/memory_viz draws
-what will be; read of real runs, by a reader that makes nothing but plain values."""
+what will be; read of real runs, by a reader that makes nothing but plain values. The program runs this module for
+`snsim export --snapshot`."""
 from __future__ import annotations
 
+import argparse
 import io
 import os
 import pickle
+import sys
 from typing import Any, Dict, List, Optional
 
 from ._allocator import Allocator, Block
+from ._errors import RecordingError
 from ._lives import PHASES, Ask, Lives, PathLike
 from ._program import Error
 
@@ -131,3 +135,24 @@ def load(path: PathLike) -> Dict[str, Any]:
         raise Error(f"{os.fspath(path)}: {error.strerror}") from error
     except Exception as error:  # whatever damaged bytes make of the machine that reads them
         raise Error(f"{os.fspath(path)}: is no snapshot of torch.cuda.memory, or damaged: {error}") from error
+
+
+# the program's -----------------------------------------------------------------------------------------------------------
+
+
+def main(given: Optional[List[str]] = None) -> None:
+    """Exit codes: 0 written, 2 wrong command line, 3 a file is wrong or cannot be written."""
+    parser = argparse.ArgumentParser(prog="python -m snsim._snapshot")
+    parser.add_argument("recording", metavar="FILE.rec")
+    parser.add_argument("--batch", type=int, metavar="N")
+    parser.add_argument("--output", metavar="FILE.pickle", required=True)
+    asked = parser.parse_args(given)
+    try:
+        snapshot(asked.recording, asked.output, batch=asked.batch)
+    except (Error, RecordingError) as error:
+        print(f"snsim: error: {error}", file=sys.stderr)
+        sys.exit(3)
+
+
+if __name__ == "__main__":
+    main()

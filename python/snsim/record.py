@@ -2,10 +2,11 @@
 
     python -m snsim.record train.py:make -o mine.rec
     python -m snsim.record mymodel.py:Net --input 3,224,224 --optimizer adamw -o mine.rec.gz
+    python -m snsim.record --hf GPT2LMHeadModel --config config.json --sequence 1024 --optimizer adamw
 
 make() or make(batch) returns models, optimizers and a step. With --input the name is that of a module's class, or of a
 function that builds a model, and a step is made of inputs (sizes of a row; ids 128:int64 for whole numbers), loss and
-optimizer. Exit codes: 0 recorded, 2 wrong command line, 3 a file or a model that cannot be recorded, 4 no PyTorch, 130
+optimizer. With --config it is a model of transformers, of the class that --hf or the config names, which reads tokens. Exit codes: 0 recorded, 2 wrong command line, 3 a file or a model that cannot be recorded, 4 no PyTorch, 130
 interrupted.
 """
 from __future__ import annotations
@@ -14,11 +15,13 @@ import argparse
 import importlib.util
 import os
 import sys
+import time
 from types import ModuleType
 from typing import Any, List, NoReturn, Optional
 
 OPTIMIZERS = ("sgd", "momentum", "adam", "adamw", "adagrad", "rmsprop")
 AUTOCAST = {"bf16": "bfloat16", "fp16": "float16"}
+_LONG = 10  # seconds that are worth telling
 _ROWS = 2  # of an input's tensor; recorded at other numbers of rows as well
 
 
@@ -29,10 +32,13 @@ def fail(code: int, text: str) -> NoReturn:
 
 def arguments(given: Optional[List[str]] = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m snsim.record", description="Records a training step of a PyTorch model, without a GPU.")
-    parser.add_argument("what", metavar="FILE.py:NAME", help="make() or make(batch), or with --input what builds a model")
+    parser.add_argument("what", nargs="?", metavar="FILE.py:NAME", help="make() or make(batch), or with --input what builds a model")
     parser.add_argument("-o", "--output", metavar="FILE", help="the recording, packed if it ends in .gz (default: NAME.rec)")
     parser.add_argument("--input", action="append", default=[], metavar="SIZES[:DTYPE]", help="an input of one row: 3,224,224 or 128:int64")
-    parser.add_argument("--optimizer", choices=OPTIMIZERS, default="sgd", help="with --input (default: %(default)s)")
+    parser.add_argument("--hf", metavar="CLASS", help="with --config: a class of transformers (default: the one that the config names)")
+    parser.add_argument("--config", metavar="FILE", help="a config.json of transformers, or its folder: its model, without weights")
+    parser.add_argument("--sequence", type=int, metavar="N", help="with --config: tokens of a row")
+    parser.add_argument("--optimizer", choices=OPTIMIZERS, default="sgd", help="with --input or --config (default: %(default)s)")
     parser.add_argument("--autocast", choices=sorted(AUTOCAST), help="with --input: mixed precision")
     parser.add_argument("--inference", action="store_true", help="with --input: the forward pass alone")
     parser.add_argument("--batch", type=int, metavar="N", help="record at this batch alone, not for any")
@@ -41,7 +47,15 @@ def arguments(given: Optional[List[str]] = None) -> argparse.Namespace:
     parser.add_argument("--sm", type=int, default=80, metavar="N", help="the GPU's architecture, 75 for a T4 (default: %(default)s)")
     parser.add_argument("--assume", type=float, default=0.5, metavar="PART", help="of elements that are true where only values would tell")
     parser.add_argument("--check", action="store_true", help="with --input: compare with a step on the CPU")
-    return parser.parse_args(given)
+    asked = parser.parse_args(given)
+    of_config = bool(asked.hf or asked.config)
+    if not asked.what and not of_config:
+        parser.error("what to record is missing: FILE.py:NAME, or --config of a model of transformers")
+    if of_config and (asked.what or asked.input):
+        parser.error("--hf and --config record a model of transformers, whose inputs are tokens; leave FILE.py:NAME and --input out")
+    if asked.sequence and not of_config:
+        parser.error("--sequence is of --config; inputs of FILE.py:NAME have --input 128:int64")
+    return asked
 
 
 def loaded(path: str) -> ModuleType:
@@ -93,29 +107,59 @@ def optimizer_of(word: str) -> Any:
     return getattr(torch.optim, names[word])
 
 
-def main(given: Optional[List[str]] = None) -> None:
-    asked = arguments(given)
+def say(text: str) -> None:
+    print(f"snsim.record: {text}", file=sys.stderr, flush=True)
+
+
+def needs_inputs(what: Any) -> bool:
+    """A model's class, or a model: nothing that makes a loop."""
+    import torch
+    return isinstance(what, torch.nn.Module) or (isinstance(what, type) and issubclass(what, torch.nn.Module))
+
+
+def recorded(asked: argparse.Namespace) -> Any:
+    """What the command line asks for."""
     try:
         import torch
     except ImportError as error:
         fail(4, f"PyTorch cannot be imported by {sys.executable}: {error}")
-    from snsim import RecordingError, record
-    try:
-        what = named(asked.what)
-        name = asked.name or asked.what.rpartition(":")[2]
-        options = dict(path=asked.output or f"{name}.rec", name=name, batch=asked.batch, iterations=asked.iterations, sm=asked.sm,
-                       assume=asked.assume)
+    from snsim import record
+    inputs = None
+    if asked.what:
+        what, name = named(asked.what), asked.what.rpartition(":")[2]
         if asked.input:
-            dtype = getattr(torch, AUTOCAST[asked.autocast]) if asked.autocast else None
-            recorded = record(what, tuple(input_of(text) for text in asked.input), optimizer=optimizer_of(asked.optimizer),
-                              train=not asked.inference, autocast=dtype, check=asked.check, **options)
-        else:
-            recorded = record(what, **options)
+            inputs = tuple(input_of(text) for text in asked.input)
+        elif needs_inputs(what):
+            fail(2, f"{asked.what} is a model, and --input is missing: add the sizes of a row of each of its inputs, "
+                    "such as --input 3,224,224 of an image or --input 128:int64 of tokens")
+    else:
+        from ._hf import model_of
+        name, what, inputs = model_of(asked.hf, asked.config, asked.sequence)
+    name = asked.name or name
+    options = dict(path=asked.output or f"{name}.rec", name=name, batch=asked.batch, iterations=asked.iterations, sm=asked.sm,
+                   assume=asked.assume)
+    if inputs is None:
+        return record(what, **options)
+    dtype = getattr(torch, AUTOCAST[asked.autocast]) if asked.autocast else None
+    return record(what, inputs, optimizer=optimizer_of(asked.optimizer), train=not asked.inference, autocast=dtype, check=asked.check,
+                  **options)
+
+
+def main(given: Optional[List[str]] = None) -> None:
+    from snsim._errors import RecordingError  # needs no PyTorch
+    asked = arguments(given)
+    began = time.monotonic()
+    try:
+        say(f"recording {asked.what or asked.hf or asked.config} on fake tensors: seconds, of a large model minutes")
+        summary = recorded(asked).summary()
+        took = time.monotonic() - began
+        if took > _LONG:
+            say(f"it took {took:.0f} s")
+    except KeyboardInterrupt:
+        fail(130, "interrupted: nothing was kept")
     except RecordingError as error:
         fail(3, str(error))
-    except KeyboardInterrupt:
-        sys.exit(130)
-    print(recorded.summary())
+    print(summary)
 
 
 class _Called(ModuleType):

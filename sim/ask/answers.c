@@ -31,7 +31,7 @@ static uint64_t count_hits(const sn_schedule *schedule) {
   const sn_route *route = schedule->route;
   uint64_t hits = 0;
   for (uint32_t e = 0; e < schedule->n_executions; e++) {
-    const sn_step *step = &route->steps[schedule->executions[e].step];
+    const sn_step *step = sn_route_run(route, schedule->executions[e].step, schedule->executions[e].rerun);
     for (uint32_t i = 0; i < step->n_accesses; i++) hits += route->accesses[step->first_access + i].mode != SN_WRITE;
   }
   return hits;

@@ -51,7 +51,7 @@ static void find_route_uses(walk *w) {
 }
 
 static void note_writes(walk *w, const sn_instr *i) {
-  const sn_step *step = &w->route->steps[i->id];
+  const sn_step *step = sn_route_run(w->route, i->id, i->rerun);
   for (uint32_t a = 0; a < step->n_accesses; a++) {
     sn_access access = w->route->accesses[step->first_access + a];
     if (access.mode != SN_READ) w->tensors[access.tensor].writer_step = i->id;
@@ -73,7 +73,7 @@ static void find_next_uses(walk *w, uint32_t from) {
   for (uint32_t n = from; n < w->plan->n_instrs; n++) {
     const sn_instr *i = &w->plan->instrs[n];
     if (i->kind != SN_COMPUTE) continue;
-    const sn_step *step = &w->route->steps[i->id];
+    const sn_step *step = sn_route_run(w->route, i->id, i->rerun);
     for (uint32_t a = 0; a < step->n_accesses; a++) {
       resident *r = &w->tensors[w->route->accesses[step->first_access + a].tensor];
       if (r->next_step == SN_NONE) r->next_step = i->step;
@@ -92,7 +92,7 @@ static bool units_remove(const walk *w, uint32_t tensor) {
   if (r->first_use >= w->route->first_backward || r->leaves_unit) return false;
   uint32_t unit = unit_of(w, r->first_use);
   bool backward = w->route->steps[w->peak_step].pass == SN_BACKWARD;
-  return unit < w->units.count && !(backward && unit_of(w, w->peak_step) == unit);
+  return unit < w->units.count && !sn_units_stays(&w->units, unit) && !(backward && unit_of(w, w->peak_step) == unit);
 }
 
 /* What a user of PyTorch can do about a tensor that backward keeps; nothing is to be done about others. */

@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "base/checked.h"
 #include "models/op/op.h"
+#include "models/record/checkpoint.h"
 #include "models/zoo/zoo.h"
 #include "sim/ask/caching_need.h"
 #include "sim/ask/corun_plans.h"
@@ -115,9 +116,66 @@ static sn_status open_graph(sn_plan_file *file, const sn_device *device, sn_err 
   return file->route ? SN_OK : err->code;
 }
 
+/* ---- blocks of a recording that run again ---- */
+
+/* The checkpoints of a plan, the last block first: a step that runs again right behind one of an earlier block is of the
+ * same checkpoint. */
+typedef struct spans {
+  sn_record_span *items;
+  uint32_t count;
+  bool within; /* no other step has run since the last one that runs again */
+  uint32_t step;
+} spans;
+
+/* The block that a forward step is in; route->n_regions: none. */
+static uint32_t region_of(const sn_route *route, uint64_t step) {
+  uint32_t r = 0;
+  while (r < route->n_regions && route->regions[r].end <= step) r++;
+  return r < route->n_regions && route->regions[r].first <= step ? r : route->n_regions;
+}
+
+static void note_instr(const sn_route *route, const cJSON *item, spans *s) {
+  const cJSON *kind = cJSON_GetObjectItemCaseSensitive(item, "do");
+  const cJSON *number = cJSON_GetObjectItemCaseSensitive(item, "step");
+  if (!cJSON_IsString(kind) || strcmp(kind->valuestring, "compute") != 0 || !cJSON_IsNumber(number)) return;
+  bool again = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(item, "recompute"));
+  bool known = number->valuedouble >= 1 && number->valuedouble <= route->n_steps;
+  uint32_t step = known ? (uint32_t)number->valuedouble - 1 : 0, r = known ? region_of(route, step) : route->n_regions;
+  if (again && r < route->n_regions) {
+    bool same = s->within && step > s->step;
+    if (!same && s->count < route->n_regions) s->items[s->count++].first = r;
+    if (s->count > 0) s->items[s->count - 1].end = r + 1;
+  }
+  s->within = again;
+  s->step = step;
+}
+
+static int compare_spans(const void *a, const void *b) {
+  const sn_record_span *x = a, *y = b;
+  return x->first < y->first ? -1 : x->first > y->first;
+}
+
+/* The route that the plan is of. Where its checkpoints cannot be, the one without: the plan is not right then. */
+static const sn_route *find_route(sn_plan_file *file, sn_err *err) {
+  const sn_route *route = file->route;
+  const sn_json *element;
+  bool apart = true;
+  if (!route->regions || !route->dialect->eager) return route;
+  spans s = {.items = calloc((size_t)route->n_regions + 1, sizeof *s.items)};
+  if (!s.items) return sn_fail_memory(err), NULL;
+  sn_json_lists_begin(file->text, "instructions");
+  while ((element = sn_json_lists_next(file->text, err))) note_instr(route, sn_json_root(element), &s);
+  qsort(s.items, s.count, sizeof *s.items, compare_spans);
+  for (uint32_t i = 1; i < s.count; i++) apart = apart && s.items[i - 1].end <= s.items[i].first;
+  if (err->code == SN_OK && s.count > 0 && apart) route = sn_route_under(route, s.items, s.count, err);
+  free(s.items);
+  return err->code == SN_OK ? route : NULL;
+}
+
 sn_status sn_plan_file_check(sn_plan_file *file, const char *net, const sn_device *device, sn_err *err) {
   if (find_net(file, net, err) != SN_OK || open_graph(file, device, err) != SN_OK) return err->code;
-  file->plan = sn_plan_read(file->text, file->route, err);
+  const sn_route *route = find_route(file, err);
+  file->plan = route ? sn_plan_read(file->text, route, err) : NULL;
   return file->plan ? sn_plan_check_read(file->text, file->plan, &file->report, err) : err->code;
 }
 

@@ -138,7 +138,7 @@ static sn_status find_bare(const sn_result_source *s, sn_strategy strategy, sn_r
 static void add_memory(const sn_result_source *s, sn_result *r) {
   const sn_plan *plan = s->plan;
   uint32_t batches = sn_iteration_batches(s->iteration);
-  r->tensor_count = plan->route->n_tensors;
+  r->tensor_count = sn_route_tensors(plan->route);
   r->context_bytes = s->context_bytes;
   r->persistent = s->persistent;
   r->pool_bytes = plan->pool_bytes;

@@ -101,7 +101,11 @@ static sn_status find_changes(finder *f, const sn_fit *fit, sn_answer *answer, s
                                  .largest = &fit->answers[0],
                                  .planner = f->planner,
                                  .arena = f->arena};
-  return sn__changes_find(&wish, changes, &answer->n_changes, f->err);
+  const char *left_out = "";
+  if (sn__changes_find(&wish, changes, &answer->n_changes, &left_out, f->err) != SN_OK || !*left_out)
+    return f->err->code;
+  answer->note = sn_arena_print(f->arena, "%s%s%s", answer->note, *answer->note ? "\n" : "", left_out);
+  return answer->note ? SN_OK : sn_fail_memory(f->err);
 }
 
 /* Where the memory is, in groups that the user's model has names for. */
@@ -191,7 +195,9 @@ static const char *note_of(const sn_net *net, sn_arena *arena) {
   const char *assumed = assumed_of(record, arena), *passes = "";
   if (net->recorded->backwards > 1)
     passes =
-        sn_arena_print(arena, "its loop has %" PRIu32 " backward passes: nothing is planned to run again or to leave",
+        sn_arena_print(arena,
+                       "its loop has %" PRIu32 " backward passes: nothing is planned to run again or to leave, and "
+                       "strategies that differ in that alone are one",
                        net->recorded->backwards);
   if (!assumed || !passes) return NULL;
   return sn_arena_print(arena, "%s%s%s%s%s", compiled, *compiled && *passes ? "; " : "", passes,

@@ -93,8 +93,8 @@ typedef struct sn_answer {
   uint32_t step, n_steps; /* the same as a step, from 1, of so many */
   uint32_t n_groups;
   const sn_answer_group *groups; /* largest first, but for the rest */
-  const char
-      *note; /* what a recording assumed, and that a compiled model was recorded as it runs without; "": nothing */
+  const char *note; /* lines: what a recording assumed, that a compiled model was recorded as it runs without, which
+                       changes are not offered and why; "": nothing */
   const char *memory_band, *time_band; /* how far from what was measured (sim/capacity/bands.h); "" of other runtimes */
   sn_arena *arena;
 } sn_answer;

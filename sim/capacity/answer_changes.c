@@ -3,6 +3,7 @@
 #include "sim/capacity/answer_changes.h"
 
 #include "base/checked.h"
+#include "base/units.h"
 #include "models/build/lora.h"
 #include "models/net/modules.h"
 #include "models/record/record_net.h"
@@ -31,6 +32,10 @@ typedef struct search {
   uint64_t all_blocks_bytes; /* needed with all of them checkpointed */
   candidate all[SN_ANSWER_CHANGES + 1];
   uint32_t count;
+  const char
+      *short_of_host; /* the way that the device has room for, of those that the host has none for the one that */
+  uint64_t short_host_bytes; /* takes the least of it: what, and of both memories how much; NULL: there is none */
+  uint64_t short_device_bytes;
   sn_arena *arena;
   sn_err *err;
 } search;
@@ -66,12 +71,22 @@ static bool is_recorded(const search *s) {
   return s->asked->net->recorded != NULL;
 }
 
+/* What is not offered as the host is what has too little. */
+static void note_short_host(search *s, const sn__loop *way, const sn_result *r) {
+  bool lacks = s->host > 0 && r->host_bytes > s->host && r->peak_device_bytes <= s->asked->device->memory_bytes;
+  if (!lacks || (s->short_of_host && r->host_bytes >= s->short_host_bytes)) return;
+  s->short_of_host = sn__loop_what(&s->ways, way);
+  s->short_host_bytes = r->host_bytes;
+  s->short_device_bytes = r->peak_device_bytes;
+}
+
 /* A way that has to fit. */
 static sn_status try_way(search *s, const sn__loop *way) {
   sn_result r;
   if (!is_allowed(way)) return SN_OK;
-  if (sn__loop_play(&s->ways, way, &r) != SN_OK || !fits(s, &r)) return s->err->code;
-  return add(s, way, &r);
+  if (sn__loop_play(&s->ways, way, &r) != SN_OK) return s->err->code;
+  note_short_host(s, way, &r);
+  return fits(s, &r) ? add(s, way, &r) : SN_OK;
 }
 
 /* ---- checkpoints and the host's memory, at the batch that is asked for ---- */
@@ -336,12 +351,38 @@ static sn_status find_gains(search *s) {
   return SN_OK;
 }
 
+/* ---- what is not offered ---- */
+
+static const char *tell_short_host(const search *s) {
+  char device[SN_UNIT_TEXT], takes[SN_UNIT_TEXT], has[SN_UNIT_TEXT];
+  if (!s->short_of_host) return "";
+  const char *whose = s->asked->device->host_memory_bytes ? "--host-memory is" : "this machine has";
+  return sn_arena_print(s->arena, "not offered: %s (%s of the GPU), for want of RAM: it takes %s, and %s %s",
+                        s->short_of_host, sn_print_bytes(s->short_device_bytes, device),
+                        sn_print_bytes(s->short_host_bytes, takes), whose, sn_print_bytes(s->host, has));
+}
+
+/* The events of a recording are those of one batch an update, of one precision and optimizer. */
+static const char *tell_other_loops(const search *s) {
+  if (!is_recorded(s) || s->asked->net->recorded->backwards != 1) return "";
+  return "not tried, as the loop is the recording's: parts of the batch with gradients "
+         "added, other precisions and optimizers; record a loop that has them";
+}
+
+static sn_status tell_left_out(const search *s, const char **left_out) {
+  const char *host = s->w->verdict == SN_VERDICT_YES ? "" : tell_short_host(s);
+  const char *loops = s->w->verdict == SN_VERDICT_YES ? "" : tell_other_loops(s);
+  if (host) *left_out = sn_arena_print(s->arena, "%s%s%s", host, *host && *loops ? "\n" : "", loops);
+  return host && *left_out ? SN_OK : sn_fail_memory(s->err);
+}
+
 static sn_status put_as_is(const search *s, sn_answer_change *changes, uint32_t *count) {
   return sn__loop_tell_none(s->w->stands, s->asked->options->iteration, s->asked->net->batch, s->w->as_is, s->arena,
                             &changes[(*count)++], s->err);
 }
 
-sn_status sn__changes_find(const sn__changes_wish *w, sn_answer_change *changes, uint32_t *count, sn_err *err) {
+sn_status sn__changes_find(const sn__changes_wish *w, sn_answer_change *changes, uint32_t *count, const char **left_out,
+                           sn_err *err) {
   const sn_asked *asked = &w->wish->asked;
   uint64_t memory = asked->device->memory_bytes;
   uint64_t host = asked->device->host_memory_bytes ? asked->device->host_memory_bytes : w->wish->host_bytes;
@@ -356,6 +397,7 @@ sn_status sn__changes_find(const sn__changes_wish *w, sn_answer_change *changes,
       .err = err};
   *count = 0;
   if (w->verdict == SN_VERDICT_YES ? find_gains(&s) != SN_OK : find_remedies(&s) != SN_OK) return err->code;
+  if (tell_left_out(&s, left_out) != SN_OK) return err->code;
   keep_what_leaves(&s);
   qsort(s.all, s.count, sizeof *s.all, compare);
   bool none_leaves = w->verdict == SN_VERDICT_TIGHT && (s.count == 0 || !s.all[0].leaves);

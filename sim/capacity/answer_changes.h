@@ -16,7 +16,9 @@ typedef struct sn__changes_wish {
   sn_arena *arena;              /* of the answer */
 } sn__changes_wish;
 
-/* Into `changes` of SN_ANSWER_CHANGES, best first; *count of them. */
-sn_status sn__changes_find(const sn__changes_wish *wish, sn_answer_change *changes, uint32_t *count, sn_err *err);
+/* Into `changes` of SN_ANSWER_CHANGES, best first; *count of them. *left_out: in lines of text what is not offered though
+ * people ask for it, and why; "": nothing. */
+sn_status sn__changes_find(const sn__changes_wish *wish, sn_answer_change *changes, uint32_t *count,
+                           const char **left_out, sn_err *err);
 
 #endif

@@ -97,9 +97,9 @@ static void write_run(const sn__blocks *b, uint32_t from, uint32_t end, char *to
   char parent[PATH + 64], all[PATH + 96];
   write_python(b, blocks[from].path, first.parent, parent, sizeof parent);
   bool more = goes_on(b->route, blocks[from].path, first.parent, first.number + end - from);
-  bool whole = low == from && high == end && first.number == base && !more,
-       dict = base == 1 && !isdigit((unsigned char)blocks[from].path[first.parent + 1]);
+  bool dict = base == 1 && !isdigit((unsigned char)blocks[from].path[first.parent + 1]);
   if (!dict) base = 0;
+  bool whole = low == from && high == end && first.number == base && !more;
   snprintf(all, sizeof all, dict ? whole ? "%s.children()" : "[*%s.children()]" : "%s", parent);
   uint32_t begin = first.number - base, behind = begin + end - from;
   if (whole)

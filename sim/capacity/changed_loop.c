@@ -128,7 +128,7 @@ static void put_blocks(const sn__loop_changes *s, const sn__loop *w, text *t) {
     put(t, " + ", "checkpoint all %" PRIu32 " blocks", all);
 }
 
-static const char *what_of(const sn__loop_changes *s, const sn__loop *w) {
+const char *sn__loop_what(const sn__loop_changes *s, const sn__loop *w) {
   static const char *const precisions[SN_PRECISION_COUNT] = {
       [SN_AMP_BF16] = "autocast to bf16", [SN_AMP_FP16] = "autocast to fp16", [SN_BF16] = "all in bf16"};
   text t = {.used = 0};
@@ -209,7 +209,7 @@ sn_status sn__loop_tell(const sn__loop_changes *s, const sn__loop *w, const sn_r
   if (sn__loop_tell_none(w->strategy, iteration_of(w), w->batch / w->parts, r, s->arena, change, s->err) != SN_OK)
     return s->err->code;
   change->kind = kind_of(s, w);
-  change->what = what_of(s, w);
+  change->what = sn__loop_what(s, w);
   change->options = options_of(s, w);
   if (!change->what || !change->options) return sn_fail_memory(s->err);
   return add_calls(s, w, change);

@@ -36,6 +36,9 @@ sn__loop sn__loop_as_asked(const sn__loop_changes *ways);
 /* Plans, checks and plays. */
 sn_status sn__loop_play(const sn__loop_changes *ways, const sn__loop *way, sn_result *result);
 
+/* What it is called: "checkpoint all 12 blocks, kept in host memory"; NULL: no memory. */
+const char *sn__loop_what(const sn__loop_changes *ways, const sn__loop *way);
+
 /* What it is called, its result, the options and the lines of Python that make it. */
 sn_status sn__loop_tell(const sn__loop_changes *ways, const sn__loop *way, const sn_result *result,
                         sn_answer_change *change);

@@ -2,6 +2,7 @@
  * is put to a group by the unit of the layer that it is of. */
 #include "sim/capacity/where.h"
 
+#include "models/record/record_net.h"
 #include "sim/ask/result.h"
 #include "sim/ask/simulate.h"
 #include "sim/device/device.h"
@@ -80,16 +81,17 @@ static int compare_paths(path a, path b) {
   return order ? order : (int)(a.length > b.length) - (int)(a.length < b.length);
 }
 
-/* The path of the module whose children a layer's block is one of; empty where that is the model, or all its features.
- */
+/* The path of the module whose children a layer's block is one of; empty where that is the model, or all its features. Of
+ * a recording the block's own where that is the model, and features are a list like any other. */
 static path stage_of(const sn_route *route, uint32_t layer) {
   const char *block = sn_route_block(route, layer), *dot = block ? strrchr(block, '.') : NULL;
   path stage = {dot ? block : "", dot ? (size_t)(dot - block) : 0};
-  return is_path(stage, "features") ? (path){"", 0} : stage;
+  if (route->work && block && !dot) return (path){block, strlen(block)}; /* a block that is no member of anything */
+  return !route->work && is_path(stage, "features") ? (path){"", 0} : stage;
 }
 
-/* Blocks that the module has, which stand one behind the other. */
-static uint32_t count_blocks(const sn_route *route, path stage) {
+/* Blocks that the module has, which stand one behind the other; *last is the last of them. */
+static uint32_t count_blocks(const sn_route *route, path stage, const char **last_block) {
   const char *last = "";
   uint32_t count = 0;
   for (uint32_t i = 0; i < route->n_layers; i++) {
@@ -98,6 +100,7 @@ static uint32_t count_blocks(const sn_route *route, path stage) {
     count += strcmp(block, last) != 0;
     last = block;
   }
+  *last_block = last;
   return count;
 }
 
@@ -131,7 +134,8 @@ static void describe_units(search *s) {
   for (uint32_t u = 0; u < s->units.count; u++)
     s->of_unit[u] = sn_units_stays(&s->units, u) ? (group){.kind = BETWEEN}
                                                  : describe_unit(s, s->units.first[u], s->units.first[u + 1]);
-  s->of_unit[s->units.count] = (group){.kind = s->units.count > 0 ? TAIL : OUTSIDE};
+  bool chosen = s->net->recorded && s->net->recorded->chosen; /* what is behind the last is any part of the model */
+  s->of_unit[s->units.count] = (group){.kind = s->units.count == 0 ? OUTSIDE : chosen ? BETWEEN : TAIL};
 }
 
 /* ---- groups ---- */
@@ -258,7 +262,9 @@ static const char *kept_name(const search *s, const group *g, sn_arena *arena) {
                           g->columns);
   if (g->kind == ATTENTIONS) return sn_arena_print(arena, "%s%" PRIu32 " attention%s", kept, g->units, plural);
   if (g->kind == MLPS) return sn_arena_print(arena, "%s%" PRIu32 " MLP%s", kept, g->units, plural);
-  uint32_t blocks = count_blocks(s->route, g->stage);
+  const char *last;
+  uint32_t blocks = count_blocks(s->route, g->stage, &last);
+  if (s->net->recorded && blocks == 1) return sn_arena_print(arena, "%s%s", kept, last);
   return sn_arena_print(arena, "%s%.*s, %" PRIu32 " block%s", kept, (int)g->stage.length, g->stage.text, blocks,
                         blocks == 1 ? "" : "s");
 }

@@ -8,6 +8,8 @@
  *                  product, 8 flops for each of n k c/g and h (w/2 + 1) frequencies
  *   Winograd       direct flops / 2.25 (2x2) or / 4 (4x4)
  *
+ *   direct         where groups have few channels (sn_conv_is_direct()): as many flops, on the lanes, in no tiles
+ *
  * A DECONV is the convolution that would make its input of its output: its forward is that one's backward by data, and
  * the other way round; its filter gradient is the same. A convolution of volumes has the planes of its output among the
  * rows p and the depth of its window in r s; the GEMM family does it as it does images.
@@ -45,6 +47,11 @@ static const double gemm_tile = 64;
  * but not to keep its tensor cores busy, and the clock, which the peak holds too, makes none more of either. */
 static const double half_fill_tiles = 24, half_fill_by_tensor_cores = 4.25, half_fill_by_lanes = 8.5;
 
+/* What direct kernels reach: of the lanes' peak, which wide windows feel, and how often input and output go through
+ * memory. For the filter's gradient a block for each element of the window reads all of its channel: caches return a
+ * part of that. */
+static const double direct_rate = 0.1, direct_passes = 1.3, direct_filter_passes = 0.5;
+
 /* Frequency planes exist twice: as transformed, and transposed for the batched complex product. */
 static const double fft_copies = 2;
 
@@ -53,7 +60,7 @@ static const double fft_passes = 8;
 
 typedef struct problem {
   double n, c, k, t, r, s, p, q, h, w, groups; /* t: depth of the window; h, w: input pixels with padding */
-  bool volumes;
+  bool volumes, direct;
   double gemm_fill, lane_fill; /* tiles that fill half of the device: of products, without tensor cores */
   double width;                /* bytes of an element */
   const sn_attr *attr;
@@ -89,6 +96,7 @@ static problem describe(const sn_layer *layer, sn_shape in, sn_shape out, const 
       .w = (double)in.w + 2.0 * a->pad_w,
       .groups = a->groups,
       .volumes = layer->planes > 0 || a->planes > 0,
+      .direct = sn_conv_is_direct(in.c, a->groups),
       .gemm_fill = half_fill(device, how->tensor_cores),
       .lane_fill = half_fill(device, false),
       .width = how->width,
@@ -116,6 +124,14 @@ static double direct_flops(const problem *x) {
 static double direct_bytes(const problem *x) {
   double strides = at_least_one(x->attr->stride_d) * x->attr->stride_h * x->attr->stride_w;
   return x->width * (x->n * x->c * strides * x->p * x->q + x->n * x->k * x->p * x->q + weight_count(x));
+}
+
+static int64_t direct_ns(const problem *x, sn_conv_kernel kernel, const sn_device *device) {
+  double window = x->t * x->r * x->s, bandwidth = device->memory_bandwidth * device->memory_efficiency;
+  double passes = kernel == SN_CONV_BACKWARD_FILTER ? fmax(1, direct_filter_passes * window) : 1;
+  double seconds =
+      fmax(direct_flops(x) / (device->flops * direct_rate), direct_bytes(x) * direct_passes * passes / bandwidth);
+  return llround(fmin(seconds, SN_MAX_OP_SECONDS) * 1e9) + device->launch_ns;
 }
 
 static work gemm_work(const problem *x) {
@@ -242,6 +258,22 @@ static bool is_faster(const sn_conv_choice *a, const sn_conv_choice *b) {
   return a->workspace != b->workspace ? a->workspace < b->workspace : a->algo < b->algo;
 }
 
+bool sn_conv_is_direct(uint32_t channels, uint32_t groups) {
+  enum { FEW = 8 };
+  return groups > 1 && channels / groups < FEW;
+}
+
+/* The fastest takes so long, the others longer by as much as before: what there is, and its workspaces, stays, so that
+ * no plan's memory depends on this. */
+static void make_direct(sn_conv_choice *choices, uint32_t count, int64_t ns) {
+  const double factor = (double)ns / (double)sn_max((uint64_t)choices[0].ns, 1);
+  choices[0].ns = ns;
+  for (uint32_t i = 1; i < count; i++) {
+    double longer = fmin((double)choices[i].ns * factor, SN_MAX_OP_SECONDS * 1e9);
+    choices[i].ns = llround(fmax(longer, (double)choices[i - 1].ns + 1));
+  }
+}
+
 uint32_t sn_conv_sort(sn_conv_choice *choices, uint32_t count) {
   for (uint32_t i = 1; i < count; i++) {
     sn_conv_choice fresh = choices[i];
@@ -269,7 +301,9 @@ uint32_t sn_conv_choices(const sn_layer *layer, sn_shape input, sn_conv_kernel k
   uint32_t n = 0;
   for (sn_conv_algo algo = 0; algo < SN_CONV_ALGOS; algo++)
     if (can_run(&x, algo, device, how) && measure(&x, algo, kernel, device, how, &choices[n])) n++;
-  return sn_conv_sort(choices, n);
+  n = sn_conv_sort(choices, n);
+  if (x.direct) make_direct(choices, n, direct_ns(&x, kernel, device));
+  return n;
 }
 
 const char *sn_conv_algo_name(sn_conv_algo algo) {

@@ -40,6 +40,10 @@ typedef struct sn_conv_choice {
   bool measured; /* the time; else it is the formulas' */
 } sn_conv_choice;
 
+/* Whether groups have so few input channels that no product of matrices is made of them, as in a depthwise convolution:
+ * kernels of their own, without tiles and without tensor cores, which memory bounds unless their windows are wide. */
+bool sn_conv_is_direct(uint32_t channels, uint32_t groups);
+
 /* Fills `choices` with the algorithms that can run the layer, CONV or DECONV, fastest first, each needing less
  * workspace than the one before; the last needs none. Returns how many (1 .. SN_CONV_ALGOS). */
 uint32_t sn_conv_choices(const sn_layer *layer, sn_shape input, sn_conv_kernel kernel, const sn_device *device,

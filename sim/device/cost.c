@@ -128,7 +128,7 @@ static double width_of(const uint8_t *widths, uint32_t value) {
 
 /* Whether tensor cores do it. They want channels in groups of eight at least. */
 static bool is_product(const sn_layer *layer, sn_shape input, sn_precision precision) {
-  if (sn_op_of(layer)->convolves) return layer->attr->groups == 1 || input.c / layer->attr->groups >= 8;
+  if (sn_op_of(layer)->convolves) return !sn_conv_is_direct(input.c, layer->attr->groups);
   if (precision == SN_TF32_CONV) return false;
   const sn_op_def *op = sn_op_of(layer);
   return op->autocast == SN_AUTOCAST_NARROW || (op->weighs && !sn_precision_is_amp(precision));
@@ -515,11 +515,11 @@ static int64_t conv_ns(const sn_device *d, const sn_step_work *work, const sn_ar
 /* fp32 as PyTorch computes it unless told otherwise: convolutions by TF32 where the device has it, products not. */
 static int64_t work_ns(const sn_device *d, const sn_step_work *work) {
   const sn_record_conv *c = work->conv;
-  bool product = work->flops > 0 && (!c || c->groups == 1 || c->c / c->groups >= 8); /* as is_product() */
+  bool product = work->flops > 0 && !(c && sn_conv_is_direct(c->c, c->groups));
   sn_precision precision = work->narrow ? SN_BF16 : c ? SN_TF32_CONV : SN_FP32;
   sn_arithmetic how = sn_device_arithmetic(d, precision, product, work->narrow ? 2 : 4);
   int64_t ns = c ? conv_ns(d, work, &how) : 0;
-  return ns > 0 ? ns : roofline(d, how.flops, work->flops, work->bytes, 1);
+  return ns > 0 ? ns : roofline(d, how.flops, work->flops, work->bytes, work->launches);
 }
 
 int64_t sn_costs_of(const sn_costs *costs, const sn_route *route, const sn_step *step, const uint8_t algo[2]) {

@@ -37,11 +37,14 @@ typedef struct sn_dtr_row {
   double overhead; /* the clock at the end over the time of all operations */
 } sn_dtr_row;
 
-/* Rows by heuristic, then budget, as they were asked for. */
+/* Rows by heuristic, then budget, as they were asked for. Of a heuristic with a budget that fails the least budget with
+ * which the step ends is looked for as well, in hundredths of the baseline: by halving, below the least of those asked
+ * for that end (the baseline itself where none does) and above the next that fails. No row: the baseline fails too. */
 typedef struct sn_dtr_replay {
-  uint32_t operations, storages, n_rows;
+  uint32_t operations, storages, n_rows, n_least;
   uint64_t baseline_bytes, cost_ns;
   sn_dtr_row *rows;
+  sn_dtr_row *least; /* by heuristic */
 } sn_dtr_replay;
 
 /* SN_BAD_INPUT and SN_BAD_FILE as in sim/dtr/dtr_log.h. */

@@ -114,11 +114,17 @@ typedef struct sn_sum {
 /* What a step of a recording costs; steps of described networks cost what their layer's pass does (sim/device/cost.h). */
 typedef struct sn_step_work {
   const char *called;                /* what PyTorch calls it, "convolution" */
-  double flops, bytes;               /* multiplications and additions; read and written */
+  double flops, bytes;               /* multiplications and additions; read and written by its kernels */
   const struct sn_record_conv *conv; /* a convolution's shapes; NULL: it is none */
   uint32_t images;                   /* of its input */
+  int launches;                      /* kernels */
   bool narrow;                       /* in two bytes */
 } sn_step_work;
+
+/* A forward step that runs again, and ahead of which other; n_steps: behind the last. */
+typedef struct sn_again {
+  uint32_t step, at_step;
+} sn_again;
 
 struct sn_route {
   const char *name; /* of the network or recording */
@@ -151,9 +157,24 @@ struct sn_route {
   const uint32_t *saved; /* per layer of the net: the first tensor that forward saves for backward; SN_NONE: nothing */
   const uint32_t *forward_step;  /* per layer: its own forward step; SN_NONE for DATA, and FORKs that do not copy */
   const uint32_t *backward_step; /* per layer: its own backward step, the last one of a FORK; SN_NONE: none */
-  uint64_t tensor_bytes;         /* all tensors */
+  uint64_t tensor_bytes;         /* all tensors but those of steps that run again */
+  uint32_t n_again;              /* steps that run again, of a route under checkpoints; 0: schedules say what does */
+  const sn_again *again;         /* in order */
+  const sn_step *steps_again;    /* per forward step: what it touches where it runs again; NULL: the same */
+  uint32_t tensors_again;        /* from this tensor on they are made where steps run again; 0: none is */
+  struct sn_under_list *under;   /* of a recording: what sn_route_under() has made; else NULL */
   struct sn_arena *arena;
 };
+
+/* Tensors without those of steps that run again. */
+static inline uint32_t sn_route_tensors(const sn_route *route) {
+  return route->tensors_again > 0 ? route->tensors_again : route->n_tensors;
+}
+
+/* What runs, for the first time or again. */
+static inline const sn_step *sn_route_run(const sn_route *route, uint32_t step, bool rerun) {
+  return rerun && route->steps_again ? &route->steps_again[step] : &route->steps[step];
+}
 
 /* SN_BAD_INPUT where the sum of all tensors is beyond SN_MAX_NET_BYTES; SN_BAD_USAGE for an order that the dialect does
  * not have. */
@@ -172,6 +193,13 @@ void sn_route_free(sn_route *route);
 
 /* The dialect makes routes in this order. SN_ORDER_ROUTE is every dialect's. */
 bool sn_dialect_has_order(sn_dialect_id dialect, sn_order order);
+
+/* Of the route of a recording: the same iteration with these blocks under checkpoints (models/record/checkpoint.h), in
+ * the order of `spans`. Its steps are those of `route` with what they touch then, and steps_again what blocks touch
+ * that run again: tensors of their own. It lives as long as `route`, which makes it once. NULL after an error. */
+struct sn_record_span;
+const sn_route *sn_route_under(const sn_route *route, const struct sn_record_span *spans, uint32_t n_spans,
+                               sn_err *err);
 
 /* Adds what the iteration before has left on the device: a tensor of role SN_CARRIED for each that stays until the next
  * forward has ended, which are values and saved tensors that a backward step reads. No step touches them: a plan
@@ -206,8 +234,8 @@ uint32_t sn_route_first_made(const sn_route *route, uint32_t step);
 enum { SN_TENSOR_NAME = 160 };
 
 /* "conv1.y", "relu1/fork.y1", "pool1.dx", "add1.dx1", "drop1.saved", "bn1.saved0", "fc1.flat", "fc1.dflat", "fc1.dw",
- * "fc1.db", "fc1.product", "conv1.scratch", "fc1.cast_x", "fc1.cast_dw", "conv1.y before": cut to fit `room`; returns
- * text. */
+ * "fc1.db", "fc1.product", "conv1.scratch", "fc1.cast_x", "fc1.cast_dw", "conv1.y before", "bn1:relu.y again": cut to
+ * fit `room`; returns text. */
 char *sn_tensor_name(const sn_route *route, uint32_t tensor, char *text, size_t room);
 
 /* What a step's layer is: the name of its operator; in a recording, whose steps are operations of their own, of that. */

@@ -1,6 +1,6 @@
 /* A route's ends, and what it is asked for by those who plan it; see sim/graph/route.h. */
 #include "base/arena.h"
-#include "sim/graph/route.h"
+#include "sim/graph/route_internal.h"
 
 static uint32_t first_access(const sn_route *route, uint32_t step, bool reads) {
   const sn_step *s = &route->steps[step];
@@ -23,5 +23,7 @@ sn_route *sn_route_new(const sn_net *net, sn_dialect_id dialect, sn_order order,
 }
 
 void sn_route_free(sn_route *route) {
-  if (route) sn_arena_free(route->arena);
+  if (!route) return;
+  sn__route_free_under(route);
+  sn_arena_free(route->arena);
 }

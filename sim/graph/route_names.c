@@ -26,7 +26,11 @@ char *sn_tensor_name(const sn_route *route, uint32_t tensor, char *text, size_t 
   const sn_tensor *t = &route->tensors[carried ? route->tensors[tensor].port : tensor];
   const sn_layer *layer = &route->layers[t->layer];
   if (route->work) {
-    snprintf(text, room, t->port ? "%s.%s%u" : "%s.%s", layer->name, suffixes[t->role], t->port);
+    const char *again = route->tensors_again > 0 && tensor >= route->tensors_again ? " again" : "";
+    if (t->port > 0)
+      snprintf(text, room, "%s.%s%u%s", layer->name, suffixes[t->role], t->port, again);
+    else
+      snprintf(text, room, "%s.%s%s", layer->name, suffixes[t->role], again);
     return text;
   }
   uint32_t saved = sn_saving_count(sn_dialect_rule(route->dialect, route->net, layer)->saves);

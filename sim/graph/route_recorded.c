@@ -5,15 +5,30 @@
  *   a handle or a ghost has it longer than the last operation that uses it: READ there, backward may need it again
  *   Python has it longer: it is held there, in dialects that are eager; others' runtimes let go of what nobody needs
  *
- * What the iteration before has left, and this one lets go, is there from the first step on: that makes it. */
+ * What the iteration before has left, and this one lets go, is there from the first step on: that makes it.
+ *
+ * With blocks under checkpoints it is the same of what would have been recorded then (models/record/checkpoint.h). */
 #include "sim/graph/route_internal.h"
 
 #include "base/arena.h"
 #include "base/checked.h"
+#include "models/record/checkpoint.h"
 #include "models/record/lives.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/* A route that was asked for, with blocks under checkpoints. */
+typedef struct under {
+  sn_route *route;
+  sn_record_span *spans;
+  uint32_t n_spans;
+  struct under *next;
+} under;
+
+struct sn_under_list {
+  under *first;
+};
 
 typedef struct maker {
   const struct sn_recorded *w;
@@ -21,15 +36,16 @@ typedef struct maker {
   const sn_record_life *lives;
   const sn_net *net;
   sn_route *route;
-  sn_step *steps;
+  sn_step *steps, *steps_again;
+  sn_again *again;
   sn_step_work *work;
   sn_access *accesses;
   sn_tensor *tensors;
-  uint32_t *tensor;       /* per storage: its tensor; SN_NONE: it has none */
-  uint32_t *place, *step; /* per tensor: its access in the last step, from 1, that has one */
-  uint32_t *first_end;    /* per step: its ends are ends[first_end[step] .. first_end[step + 1] - 1] */
-  uint32_t *ends;         /* storages */
-  uint32_t born; /* storages before this one are there, or come by an operation: they are numbered as they appear */
+  uint32_t *tensor;               /* per storage: its tensor; SN_NONE: it has none */
+  uint32_t *place, *step;         /* per tensor: its access in the last step, from 1, that has one */
+  uint32_t *first_end;            /* per step: its ends are ends[first_end[step] .. first_end[step + 1] - 1] */
+  uint32_t *ends;                 /* storages */
+  uint32_t *first_birth, *births; /* the same of what is made ahead of a step or by it */
 } maker;
 
 /* ---- tensors ---- */
@@ -48,14 +64,16 @@ static sn_role role_of(const maker *m, const sn_record_life *life) {
 }
 
 static sn_status make_tensors(maker *m, sn_err *err) {
-  uint32_t *n = &m->route->n_tensors;
+  uint32_t *n = &m->route->n_tensors, known = m->net->recorded->record->n_storages; /* behind those: of steps again */
   for (uint32_t s = 0; s < m->record->n_storages; s++) {
     m->tensor[s] = SN_NONE;
     if (!is_tensor(m, s)) continue;
+    if (s >= known && m->route->tensors_again == 0) m->route->tensors_again = *n;
     uint64_t bytes = sn_record_bytes(&m->record->storages[s], m->net->batch);
     m->tensors[*n] =
         (sn_tensor){.layer = m->w->layer[m->lives[s].made], .role = role_of(m, &m->lives[s]), .bytes = bytes};
-    m->route->tensor_bytes += bytes; /* of all storages within SN_MAX_NET_BYTES: sn_record_check_batch() */
+    if (s < known)
+      m->route->tensor_bytes += bytes; /* of all storages within SN_MAX_NET_BYTES: sn_record_check_batch() */
     m->tensor[s] = (*n)++;
   }
   if (*n > 0) return SN_OK;
@@ -63,19 +81,46 @@ static sn_status make_tensors(maker *m, sn_err *err) {
                  m->record->name);
 }
 
-/* Several that a step makes of one role are told apart by port. */
+/* Several that a step makes of one role are told apart by port; again from 0 where it runs again. */
 static void number_ports(maker *m) {
   uint32_t *count = m->place; /* per layer and role, for a moment */
-  memset(count, 0, (size_t)m->net->n_layers * SN_ROLES * sizeof *count);
-  for (uint32_t t = 0; t < m->route->n_tensors; t++)
+  size_t bytes = (size_t)m->net->n_layers * SN_ROLES * sizeof *count;
+  memset(count, 0, bytes);
+  for (uint32_t t = 0; t < m->route->n_tensors; t++) {
+    if (t > 0 && t == m->route->tensors_again) memset(count, 0, bytes);
     m->tensors[t].port = count[m->tensors[t].layer * SN_ROLES + m->tensors[t].role]++;
-  memset(count, 0, (size_t)m->net->n_layers * SN_ROLES * sizeof *count);
+  }
+  memset(count, 0, bytes);
 }
 
 /* ---- when nobody has them any longer ---- */
 
 static uint32_t last_of(const sn_record_life *life) {
   return life->kept != SN_NONE && life->kept > life->held ? life->kept : life->held;
+}
+
+/* Counts become places: first[k + 1] was how many there are of k. */
+static void sum_up(uint32_t *first, uint32_t n) {
+  for (uint32_t k = 0; k < n; k++) first[k + 1] += first[k];
+}
+
+/* Places that were filled from their first on are where they were. */
+static void step_back(uint32_t *first, uint32_t n) {
+  for (uint32_t k = n; k > 0; k--) first[k] = first[k - 1];
+  first[0] = 0;
+}
+
+static void sort_births(maker *m) {
+  for (int fill = 0; fill < 2; fill++) {
+    for (uint32_t s = 0; s < m->record->n_storages; s++) {
+      if (m->tensor[s] == SN_NONE || m->lives[s].stay != SN_RECORD_MADE) continue;
+      uint32_t at = m->lives[s].made;
+      if (fill) m->births[m->first_birth[at]] = s;
+      m->first_birth[fill ? at : at + 1]++;
+    }
+    if (!fill) sum_up(m->first_birth, m->w->n_ops);
+  }
+  step_back(m->first_birth, m->w->n_ops);
 }
 
 /* Storages by the step at which Python lets go, and by that at which the last handle or ghost does. */
@@ -92,10 +137,9 @@ static void sort_ends(maker *m) {
         m->first_end[fill ? at[i] : at[i] + 1]++;
       }
     }
-    for (uint32_t k = 0; !fill && k < n; k++) m->first_end[k + 1] += m->first_end[k];
+    if (!fill) sum_up(m->first_end, n);
   }
-  for (uint32_t k = n; k > 0; k--) m->first_end[k] = m->first_end[k - 1];
-  m->first_end[0] = 0;
+  step_back(m->first_end, n);
 }
 
 /* ---- steps ---- */
@@ -137,8 +181,12 @@ static void access_ends(maker *m, uint32_t step) {
   }
 }
 
+static bool runs_again(const maker *m, uint32_t step) {
+  return m->w->again && m->w->again[step] != SN_NONE;
+}
+
 static sn_pass pass_of(const maker *m, uint32_t step) {
-  if (m->w->backwards != 1) return SN_FORWARD;
+  if (m->w->backwards != 1 || runs_again(m, step)) return SN_FORWARD;
   if (step < m->w->n_forward) return SN_FORWARD;
   return step < m->w->n_forward + m->w->n_backward ? SN_BACKWARD : SN_UPDATE;
 }
@@ -150,13 +198,10 @@ static void carry_over(maker *m) {
 
 /* Born outside an operation, ahead of this step: the batch of an iteration. */
 static void be_born(maker *m, uint32_t index, const uint32_t *makes, uint32_t n_makes) {
-  for (; m->born < m->record->n_storages; m->born++) {
-    const sn_record_life *life = &m->lives[m->born];
-    if (m->tensor[m->born] == SN_NONE || life->stay != SN_RECORD_MADE) continue;
-    if (life->made > index) return;
+  for (uint32_t k = m->first_birth[index]; k < m->first_birth[index + 1]; k++) {
     bool by_operation = false;
-    for (uint32_t i = 0; i < n_makes; i++) by_operation = by_operation || makes[i] == m->born;
-    if (!by_operation) access(m, index, m->born, SN_WRITE);
+    for (uint32_t i = 0; i < n_makes; i++) by_operation = by_operation || makes[i] == m->births[k];
+    if (!by_operation) access(m, index, m->births[k], SN_WRITE);
   }
 }
 
@@ -165,6 +210,22 @@ static uint32_t images_of(const maker *m, const sn_record_op *op) {
   if (op->conv == SN_NONE) return 0;
   double images = sn_record_amount(m->record->convs[op->conv].n, m->net->batch);
   return images >= 1 && images <= SN_MAX_DIM ? (uint32_t)images : 0;
+}
+
+static double bytes_of(const maker *m, const sn_record_op *op, const sn_record_traffic *t) {
+  const double read = sn_record_amount(op->read, m->net->batch), written = sn_record_amount(op->written, m->net->batch);
+  return (t->read * read + t->written * written) * (op->n_changes > 0 ? t->changing : 1);
+}
+
+static sn_step_work work_of(const maker *m, const sn_record_op *op) {
+  const sn_record_kernel *kernel = &m->record->kernels[op->kernel];
+  return (sn_step_work){.called = kernel->called,
+                        .flops = sn_record_amount(op->flops, m->net->batch),
+                        .bytes = bytes_of(m, op, &kernel->traffic),
+                        .launches = kernel->traffic.launches,
+                        .conv = op->conv == SN_NONE ? NULL : &m->record->convs[op->conv],
+                        .images = images_of(m, op),
+                        .narrow = op->narrow};
 }
 
 static void make_step(maker *m, uint32_t index) {
@@ -178,19 +239,19 @@ static void make_step(maker *m, uint32_t index) {
     access(m, index, makes[i], whose(m, makes[i]) == makes[i] ? SN_WRITE : SN_MODIFY);
   for (uint32_t i = 0; i < op->n_changes; i++) access(m, index, changes[i], SN_MODIFY);
   access_ends(m, index);
-  m->steps[index] = (sn_step){.layer = m->w->layer[index],
-                              .pass = pass_of(m, index),
-                              .kernel = SN_WHOLE,
-                              .sum = SN_NONE,
-                              .first_access = first,
-                              .n_accesses = m->route->n_accesses - first};
-  m->work[index] =
-      (sn_step_work){.called = m->record->kernels[op->kernel].called,
-                     .flops = sn_record_amount(op->flops, m->net->batch),
-                     .bytes = sn_record_amount(op->read, m->net->batch) + sn_record_amount(op->written, m->net->batch),
-                     .conv = op->conv == SN_NONE ? NULL : &m->record->convs[op->conv],
-                     .images = images_of(m, op),
-                     .narrow = op->narrow};
+  const sn_step step = {.layer = m->w->layer[index],
+                        .pass = pass_of(m, index),
+                        .kernel = SN_WHOLE,
+                        .sum = SN_NONE,
+                        .first_access = first,
+                        .n_accesses = m->route->n_accesses - first};
+  if (runs_again(m, index)) {
+    m->steps_again[m->w->again[index]] = step;
+    m->again[m->route->n_again++] = (sn_again){m->w->again[index], m->route->n_steps};
+  } else {
+    m->work[m->route->n_steps] = work_of(m, op);
+    m->steps[m->route->n_steps++] = step;
+  }
 }
 
 /* ---- the route ---- */
@@ -209,6 +270,8 @@ static bool allocate(maker *m, sn_arena *arena) {
     refs += (size_t)op->n_reads + op->n_makes + op->n_changes;
   }
   m->steps = sn_arena_alloc(arena, steps, sizeof *m->steps);
+  m->steps_again = sn_arena_alloc(arena, m->w->n_again > 0 ? steps : 0, sizeof *m->steps_again);
+  m->again = sn_arena_alloc(arena, m->w->n_again, sizeof *m->again);
   m->work = sn_arena_alloc(arena, steps, sizeof *m->work);
   m->accesses = sn_arena_alloc(arena, refs + 3 * storages, sizeof *m->accesses);
   m->tensors = sn_arena_alloc(arena, storages, sizeof *m->tensors);
@@ -217,8 +280,10 @@ static bool allocate(maker *m, sn_arena *arena) {
   m->step = calloc(storages, sizeof *m->step);
   m->first_end = calloc(steps + 2, sizeof *m->first_end);
   m->ends = calloc(2 * storages, sizeof *m->ends);
-  return m->steps && m->work && m->accesses && m->tensors && m->tensor && m->place && m->step && m->first_end &&
-         m->ends;
+  m->first_birth = calloc(steps + 2, sizeof *m->first_birth);
+  m->births = calloc(storages, sizeof *m->births);
+  return m->steps && m->steps_again && m->again && m->work && m->accesses && m->tensors && m->tensor && m->place &&
+         m->step && m->first_end && m->ends && m->first_birth && m->births;
 }
 
 static bool hand_over(maker *m, sn_arena *arena) {
@@ -231,6 +296,8 @@ static bool hand_over(maker *m, sn_arena *arena) {
   r->forward_step = forward;
   r->backward_step = backward;
   r->steps = m->steps;
+  r->again = m->again;
+  r->steps_again = r->n_again > 0 ? m->steps_again : NULL;
   r->work = m->work;
   r->accesses = m->accesses;
   r->tensors = m->tensors;
@@ -241,9 +308,10 @@ static bool hand_over(maker *m, sn_arena *arena) {
   r->weight_gradient = of_none(arena, m->net->n_layers);
   r->permits = sn_arena_alloc(arena, 1, sizeof *r->permits);
   r->sums = sn_arena_alloc(arena, 1, sizeof *r->sums);
+  r->under = sn_arena_alloc(arena, 1, sizeof *r->under);
   r->arena = arena;
   return forward && backward && r->output && r->gradient && r->part && r->saved && r->weight_gradient && r->permits &&
-         r->sums;
+         r->sums && r->under;
 }
 
 static sn_status fill(maker *m, sn_arena *arena, sn_err *err) {
@@ -252,6 +320,7 @@ static sn_status fill(maker *m, sn_arena *arena, sn_err *err) {
   if (make_tensors(m, err) != SN_OK) return err->code;
   number_ports(m);
   sort_ends(m);
+  sort_births(m);
   r->name = m->net->name;
   r->batch = m->net->batch;
   r->n_layers = m->net->n_layers;
@@ -260,35 +329,85 @@ static sn_status fill(maker *m, sn_arena *arena, sn_err *err) {
   r->regions = m->w->regions;
   r->n_regions = m->w->n_regions;
   r->net = m->net;
-  r->n_steps = m->w->n_ops;
-  bool one = m->w->backwards == 1;
-  r->first_backward = one ? m->w->n_forward : r->n_steps;
-  r->first_update = one ? m->w->n_forward + m->w->n_backward : r->n_steps;
-  for (uint32_t s = 0; s < r->n_steps; s++) make_step(m, s);
+  const struct sn_recorded *plain = m->net->recorded;
+  bool one = plain->backwards == 1;
+  r->first_backward = one ? plain->n_forward : plain->n_ops;
+  r->first_update = one ? plain->n_forward + plain->n_backward : plain->n_ops;
+  for (uint32_t k = 0; k < m->w->n_ops; k++) make_step(m, k);
   return hand_over(m, arena) ? SN_OK : sn_fail_memory(err);
+}
+
+/* Of what was recorded, or would have been. */
+static sn_route *make_route(const sn_net *net, const struct sn_recorded *w, const sn_dialect *dialect, sn_err *err) {
+  sn_arena *arena = sn_arena_new();
+  sn_route *route = arena ? sn_arena_alloc(arena, 1, sizeof *route) : NULL;
+  maker m = {.w = w, .record = w->record, .lives = w->lives[!dialect->sums_apart], .net = net, .route = route};
+  sn_status status = SN_OK;
+  if (!route) status = sn_fail_memory(err);
+  if (status == SN_OK) route->dialect = dialect;
+  if (status == SN_OK) status = fill(&m, arena, err);
+  void *const parts[] = {m.tensor, m.place, m.step, m.first_end, m.ends, m.first_birth, m.births};
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) free(parts[i]);
+  if (status == SN_OK) return route;
+  if (arena) sn_arena_free(arena);
+  return NULL;
 }
 
 sn_route *sn__route_of_recording(const sn_net *net, sn_dialect_id dialect, sn_err *err) {
   const sn_dialect *d = sn_dialect_of(dialect);
-  if (!d->eager && dialect != SN_DIALECT_SUPERNEURONS) {
-    sn_fail(err, SN_BAD_USAGE,
-            "a recording is of PyTorch's graph, which has no dialect %s; pytorch and superneurons plan it", d->name);
+  if (d->eager || dialect == SN_DIALECT_SUPERNEURONS) return make_route(net, net->recorded, d, err);
+  sn_fail(err, SN_BAD_USAGE,
+          "a recording is of PyTorch's graph, which has no dialect %s; pytorch and superneurons plan it", d->name);
+  return NULL;
+}
+
+/* ---- under checkpoints ---- */
+
+static void free_under(under *u) {
+  sn_route_free(u->route);
+  free(u->spans);
+  free(u);
+}
+
+void sn__route_free_under(const sn_route *route) {
+  for (under *u = route->under ? route->under->first : NULL, *next; u; u = next) {
+    next = u->next;
+    free_under(u);
+  }
+}
+
+static sn_route *make_under(const sn_route *route, const sn_record_span *spans, uint32_t n_spans, sn_err *err) {
+  sn_arena *arena = sn_arena_new(); /* of what only making it needs */
+  struct sn_recorded *w = arena ? sn_record_checkpoint(route->net->recorded, spans, n_spans, arena) : NULL;
+  int in_place = !route->dialect->sums_apart;
+  if (w) w->lives[in_place] = sn_record_lives_find(w, in_place, arena);
+  sn_route *made = NULL;
+  if (w && w->lives[in_place])
+    made = make_route(route->net, w, route->dialect, err);
+  else
+    sn_fail_memory(err);
+  if (arena) sn_arena_free(arena);
+  return made;
+}
+
+const sn_route *sn_route_under(const sn_route *route, const sn_record_span *spans, uint32_t n_spans, sn_err *err) {
+  size_t bytes = n_spans * sizeof *spans;
+  for (const under *u = route->under->first; u; u = u->next)
+    if (u->n_spans == n_spans && memcmp(u->spans, spans, bytes) == 0) return u->route;
+  under *made = calloc(1, sizeof *made);
+  if (made) made->spans = malloc(bytes + 1);
+  if (!made || !made->spans) {
+    free(made);
+    return sn_fail_memory(err), NULL;
+  }
+  memcpy(made->spans, spans, bytes);
+  made->n_spans = n_spans;
+  made->route = make_under(route, spans, n_spans, err);
+  if (!made->route) {
+    free_under(made);
     return NULL;
   }
-  sn_arena *arena = sn_arena_new();
-  sn_route *route = arena ? sn_arena_alloc(arena, 1, sizeof *route) : NULL;
-  maker m = {.w = net->recorded, .record = net->recorded->record, .net = net, .route = route};
-  sn_status status = SN_OK;
-  m.lives = net->recorded->lives[!d->sums_apart];
-  if (!route) status = sn_fail_memory(err);
-  if (status == SN_OK) route->dialect = d;
-  if (status == SN_OK) status = fill(&m, arena, err);
-  free(m.tensor);
-  free(m.place);
-  free(m.step);
-  free(m.first_end);
-  free(m.ends);
-  if (status == SN_OK) return route;
-  if (arena) sn_arena_free(arena);
-  return NULL;
+  made->next = route->under->first;
+  route->under->first = made;
+  return made->route;
 }

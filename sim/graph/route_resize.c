@@ -20,7 +20,7 @@ static bool is_plain(const sn_net *net, const sn_tensor *t) {
 }
 
 static bool can_resize(const sn_route *known, const sn_net *net) {
-  if (known->n_permits > 0 || known->dialect->declared || known->net->n_layers != net->n_layers ||
+  if (known->n_permits > 0 || known->under || known->dialect->declared || known->net->n_layers != net->n_layers ||
       known->net->n_values != net->n_values)
     return false;
   uint32_t t = 0;

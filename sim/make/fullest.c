@@ -92,7 +92,7 @@ static void let_leave(walk *w, const sn_step *step) {
 }
 
 static void execute(walk *w, const sn_execution *x) {
-  const sn_step *step = &w->route->steps[x->step];
+  const sn_step *step = sn_route_run(w->route, x->step, x->rerun);
   const sn_access *accesses = &w->route->accesses[step->first_access];
   for (uint32_t i = 0; i < step->n_accesses; i++)
     if (accesses[i].mode != SN_WRITE && !w->there[accesses[i].tensor]) bring(w, accesses[i].tensor);

@@ -83,7 +83,8 @@ static uint32_t least_blocks(const sn_plan_wish *w) {
   uint32_t lives = 0;
   for (uint32_t e = 0; e < s->n_executions && w->strategy.liveness == SN_LIVENESS_FULL; e++) {
     const sn_execution *x = &s->executions[e];
-    for (uint32_t i = 0; i < s->route->steps[x->step].n_accesses; i++) lives += s->last_use[x->first_last_use + i];
+    for (uint32_t i = 0; i < sn_route_run(s->route, x->step, x->rerun)->n_accesses; i++)
+      lives += s->last_use[x->first_last_use + i];
   }
   return lives > s->route->n_tensors ? lives : s->route->n_tensors;
 }

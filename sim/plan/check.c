@@ -52,7 +52,7 @@ typedef struct checker {
   uint32_t *touched; /* per tensor, copy and lane: the last use */
   uint32_t *needs;   /* per access of the route: the version it needs */
   sn__regions pool, external;
-  uint32_t next_step;
+  uint32_t next_step, next_again; /* again: of those that the route says */
   /* of a co-run plan, else NULL and empty */
   object_state *objects;
   bool *done;        /* by step and part */
@@ -107,15 +107,22 @@ static void note(const checker *c, const sn_instr *i, uint32_t *clocks) {
   clocks[i->lane] = c->known[i->lane].of[i->lane];
 }
 
+static void find_needs_of(checker *c, const sn_step *step, uint32_t *version) {
+  for (uint32_t i = step->first_access; i < step->first_access + step->n_accesses; i++) {
+    sn_access access = c->route->accesses[i];
+    c->needs[i] = access.mode == SN_WRITE ? 0 : version[access.tensor];
+    if (access.mode != SN_READ) version[access.tensor] = c->needs[i] + 1;
+  }
+}
+
 /* The version each access needs, from the route alone: 1 as made, one more with each change in place. */
 static void find_needs(checker *c, uint32_t *version) {
-  for (uint32_t s = 0; s < c->route->n_steps; s++) {
-    const sn_step *step = &c->route->steps[s];
-    for (uint32_t i = step->first_access; i < step->first_access + step->n_accesses; i++) {
-      sn_access access = c->route->accesses[i];
-      c->needs[i] = access.mode == SN_WRITE ? 0 : version[access.tensor];
-      if (access.mode != SN_READ) version[access.tensor] = c->needs[i] + 1;
-    }
+  const sn_route *route = c->route;
+  uint32_t next = 0;
+  for (uint32_t s = 0; s <= route->n_steps; s++) {
+    for (; next < route->n_again && route->again[next].at_step == s; next++)
+      find_needs_of(c, &route->steps_again[route->again[next].step], version);
+    if (s < route->n_steps) find_needs_of(c, &route->steps[s], version);
   }
 }
 
@@ -239,8 +246,13 @@ static sn_status check_turn(checker *c, const sn_instr *i) {
   const sn_step *step = &c->route->steps[i->id];
   if (!i->rerun && i->id != c->next_step)
     return reject(c, SN_RULE_ORDER, "step %u runs where step %u is due", i->id + 1, c->next_step + 1);
-  if (i->rerun && (step->pass != SN_FORWARD || i->id >= c->next_step))
+  const sn_again *again = c->next_again < c->route->n_again ? &c->route->again[c->next_again] : NULL;
+  if (!i->rerun && again && again->at_step <= i->id)
+    return reject(c, SN_RULE_ORDER, "step %u runs before step %u has run again", i->id + 1, again->step + 1);
+  bool due = !c->route->steps_again || (again && again->step == i->id && again->at_step == c->next_step);
+  if (i->rerun && (step->pass != SN_FORWARD || i->id >= c->next_step || !due))
     return reject(c, SN_RULE_ORDER, "step %u cannot be run again here", i->id + 1);
+  c->next_again += i->rerun && again;
   c->next_step += !i->rerun;
   return SN_OK;
 }
@@ -326,7 +338,7 @@ static sn_status check_workspace(checker *c, const sn_instr *i) {
 }
 
 static sn_status check_compute(checker *c, const sn_instr *i) {
-  const sn_step *step = &c->route->steps[i->id];
+  const sn_step *step = sn_route_run(c->route, i->id, i->rerun);
   sn_status status = c->corun ? check_corun(c, i) : check_turn(c, i);
   for (uint32_t a = 0; a < step->n_accesses && status == SN_OK; a++)
     if (!c->corun || sn_step_part_has(c->route, i->id, (sn_step_part)i->part, a))
@@ -497,9 +509,12 @@ static sn_status check_all(checker *c) {
   for (c->at = 0; c->at < c->plan->n_instrs && status == SN_OK; c->at++)
     status = check_instr(c, &c->plan->instrs[c->at]);
   if (status == SN_OK && c->corun) find_next_step(c);
-  if (status != SN_OK || c->next_step == c->route->n_steps) return status;
+  bool all = c->next_step == c->route->n_steps;
+  if (status != SN_OK || (all && c->next_again == c->route->n_again)) return status;
   c->report.rule = SN_RULE_ORDER;
   c->report.instruction = c->plan->n_instrs;
+  if (all)
+    return sn_fail(c->err, SN_BUG, "plan check: step %u never runs again", c->route->again[c->next_again].step + 1);
   return sn_fail(c->err, SN_BUG, "plan check: step %u never runs", c->next_step + 1);
 }
 

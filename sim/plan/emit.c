@@ -324,7 +324,7 @@ sn_status sn__emit_compute(sn__emit *e, uint32_t step, bool rerun, const uint8_t
   if (e->books) return SN_OK;
   sn_step_use *use = &e->plan->use[e->step];
   use->workspace_bytes = sn_max(use->workspace_bytes, sn_pool_round(bytes));
-  sn_status status = order_accesses(e, &e->route->steps[step]);
+  sn_status status = order_accesses(e, sn_route_run(e->route, step, rerun));
   if (status == SN_OK)
     status = add(e, (sn_instr){.kind = SN_COMPUTE,
                                .lane = SN_LANE_COMPUTE,
@@ -334,7 +334,7 @@ sn_status sn__emit_compute(sn__emit *e, uint32_t step, bool rerun, const uint8_t
                                .offset = offset,
                                .bytes = sn_pool_round(bytes)});
   if (status != SN_OK) return status;
-  note_accesses(e, &e->route->steps[step]);
+  note_accesses(e, sn_route_run(e->route, step, rerun));
   if (bytes > 0) e->freed_at = e->lanes.of[SN_LANE_COMPUTE].clock;
   e->blocks += bytes > 0;
   e->plan->counts.recomputed_layers += rerun;

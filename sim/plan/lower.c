@@ -103,15 +103,26 @@ uint64_t sn_lower_workspace(const sn_route *route, sn_workspace workspace, const
   return sn_lower_workspace_in(route, costs, step, workspace == SN_WORKSPACE_MAX ? UINT64_MAX : 0, algo);
 }
 
+/* In whole blocks. */
+static uint64_t bytes_of(const sn_route *route, const sn_step *step) {
+  uint64_t bytes = 0;
+  for (uint32_t i = 0; i < step->n_accesses; i++)
+    bytes += sn_pool_round(route->tensors[route->accesses[step->first_access + i].tensor].bytes);
+  return bytes;
+}
+
 uint64_t sn_lower_floor(const sn_route *route, sn_workspace workspace, const sn_costs *costs, bool *bare) {
   uint64_t most = 0, largest = 0;
   for (uint32_t s = 0; s < route->n_steps; s++) {
     const sn_step *step = &route->steps[s];
     uint64_t bytes = costs ? sn_pool_round(sn_lower_workspace(route, workspace, costs, s)) : 0;
     largest = sn_max(largest, bytes);
-    for (uint32_t i = 0; i < step->n_accesses; i++)
-      bytes += sn_pool_round(route->tensors[route->accesses[step->first_access + i].tensor].bytes);
-    most = sn_max(most, bytes);
+    most = sn_max(most, bytes + bytes_of(route, step));
+  }
+  for (uint32_t i = 0; i < route->n_again; i++) {
+    uint32_t s = route->again[i].step;
+    uint64_t bytes = costs ? sn_pool_round(sn_lower_workspace(route, workspace, costs, s)) : 0;
+    most = sn_max(most, bytes + bytes_of(route, &route->steps_again[s]));
   }
   if (bare) *bare = largest == 0;
   return most;
@@ -187,12 +198,12 @@ typedef struct preparation {
 } preparation;
 
 /* Books what the step reads, what it makes and its workspace. SN_NO_FIT: not with the holes that the cache has left. */
-static sn_status prepare(lowering *l, uint32_t index, preparation *p) {
-  const sn_step *step = &l->route->steps[index];
+static sn_status prepare(lowering *l, const sn_execution *x, preparation *p) {
+  const sn_step *step = sn_route_run(l->route, x->step, x->rerun);
   sn_status status = book_reads(l, step);
   if (status == SN_OK) status = book_writes(l, step);
   if (status != SN_OK) return status;
-  p->workspace = sn_lower_workspace_in(l->route, l->costs, index, bytes_left(l), p->algo);
+  p->workspace = sn_lower_workspace_in(l->route, l->costs, x->step, bytes_left(l), p->algo);
   p->offset = 0;
   return p->workspace > 0 ? sn__emit_workspace(&l->emit, p->workspace, &p->offset) : SN_OK;
 }
@@ -211,17 +222,17 @@ static sn_status after_compute(lowering *l, const sn_execution *x, const sn_step
 }
 
 static sn_status execute(lowering *l, const sn_execution *x) {
-  const sn_step *step = &l->route->steps[x->step];
+  const sn_step *step = sn_route_run(l->route, x->step, x->rerun);
   sn_plan_counts *counts = &l->emit.plan->counts;
   preparation p;
   sn__emit_lock(&l->emit, step);
   uint64_t hits = counts->cache_hits, misses = counts->cache_misses;
-  sn_status status = prepare(l, x->step, &p);
+  sn_status status = prepare(l, x, &p);
   if (status == SN_NO_FIT) {
     counts->cache_hits = hits; /* a touch is counted where it succeeds */
     counts->cache_misses = misses;
     status = sn__emit_pack(&l->emit);
-    if (status == SN_OK) status = prepare(l, x->step, &p);
+    if (status == SN_OK) status = prepare(l, x, &p);
   }
   if (status == SN_OK) status = sn__emit_settle(&l->emit);
   if (status == SN_OK) status = sn__emit_compute(&l->emit, x->step, x->rerun, p.algo, p.offset, p.workspace);

@@ -245,7 +245,7 @@ static void add_workspace_bar(walk *w, uint32_t index, sn_bar_kind kind, int64_t
 static void take_compute(walk *w, uint32_t index) {
   const sn_instr *i = &w->plan->instrs[index];
   const sn_route *route = w->plan->route;
-  const sn_step *step = &route->steps[i->id];
+  const sn_step *step = sn_route_run(route, i->id, i->rerun);
   sn_span span = w->trace->spans[index], held = span; /* the workspace is held */
   if (i->bytes > 0) held.begin_ns -= w->trace->workspace_alloc_ns, held.end_ns += w->trace->workspace_free_ns;
   add_workspace_bar(w, index, SN_BAR_ALLOC, held.begin_ns, span.begin_ns);

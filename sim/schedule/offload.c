@@ -110,7 +110,7 @@ static void find_uses(const sn_schedule *schedule, places *u) {
   for (uint32_t t = 0; t < route->n_tensors; t++) u->made[t] = u->last_forward[t] = u->first_backward[t] = SN_NONE;
   for (uint32_t e = 0; e < schedule->n_executions; e++) {
     const sn_execution *x = &schedule->executions[e];
-    const sn_step *step = &route->steps[x->step];
+    const sn_step *step = sn_route_run(route, x->step, x->rerun);
     for (uint32_t i = 0; i < step->n_accesses; i++) {
       sn_access access = route->accesses[step->first_access + i];
       if (x->at_step < route->first_backward)

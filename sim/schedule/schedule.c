@@ -9,7 +9,7 @@
 
 #include "base/checked.h"
 #include "models/op/op.h"
-#include "models/record/record_net.h"
+#include "models/record/checkpoint.h"
 #include "sim/graph/route.h"
 #include "sim/memory/pool.h"
 #include "sim/schedule/schedule_sqrt.h"
@@ -230,10 +230,6 @@ bool sn_schedule_needs_forward(const sn_route *route, uint32_t forward) {
 
 /* Where a unit that runs again stops: behind the last step whose backward needs something. */
 static uint32_t rerun_end(const sn_route *route, uint32_t first, uint32_t end) {
-  uint32_t stop = first;
-  for (uint32_t r = route->n_regions; r-- > 0 && stop == first;)
-    if (route->regions[r].first >= first && route->regions[r].end <= end) stop = route->regions[r].again_end;
-  if (route->regions) return stop;
   while (end > first && !sn_schedule_needs_forward(route, end - 1)) end--;
   return end;
 }
@@ -261,33 +257,72 @@ static sn_status make_unit_executions(maker *m, const sn_units *units, const boo
   return status;
 }
 
+/* The blocks of units of a recording that run again. `spans`: room for one a unit; how many there are. */
+static uint32_t find_spans(const sn_route *route, const sn_units *units, const bool *again, sn_record_span *spans) {
+  uint32_t n = 0, r = 0;
+  for (uint32_t u = 0; u < units->count; u++) {
+    uint32_t first = r;
+    while (r < route->n_regions && route->regions[r].end <= units->first[u + 1]) r++;
+    if (r > first && !sn_units_stays(units, u) && (!again || again[u])) spans[n++] = (sn_record_span){first, r};
+  }
+  return n;
+}
+
+/* Of a recording it is known what runs again and when: its own route says that. */
+static sn_status make_recorded_executions(maker *m, const sn_units *units, const bool *again) {
+  sn_record_span *spans = calloc((size_t)units->count + 1, sizeof *spans);
+  if (!spans) return sn_fail_memory(m->err);
+  uint32_t n = find_spans(m->route, units, again, spans), next = 0;
+  const sn_route *route = n > 0 ? sn_route_under(m->route, spans, n, m->err) : m->route;
+  free(spans);
+  if (!route) return m->err->code;
+  m->route = m->schedule->route = route;
+  sn_status status = SN_OK;
+  for (uint32_t s = 0; s <= route->n_steps && status == SN_OK; s++) {
+    uint32_t at = s < route->n_steps ? s : s - 1;
+    for (; next < route->n_again && route->again[next].at_step == s && status == SN_OK; next++)
+      status = add_execution(m, route->again[next].step, at, true);
+    if (s < route->n_steps && status == SN_OK) status = add_execution(m, s, s, false);
+  }
+  return status;
+}
+
+static sn_status execute_units(maker *m, const sn_units *units, const bool *again) {
+  return m->route->regions ? make_recorded_executions(m, units, again) : make_unit_executions(m, units, again);
+}
+
 static sn_status make_units(maker *m) {
   sn_units units;
   sn_status status = sn_units_find(m->route, &units, m->err);
-  if (status == SN_OK) status = make_unit_executions(m, &units, NULL);
+  if (status == SN_OK) status = execute_units(m, &units, NULL);
   sn_units_clear(&units);
   return status;
 }
 
-/* One backward scan: an access is the last where no later one needs the value. `available` serves as "needed later". */
+/* One backward scan: an access is the last where no later one needs the value. */
 static sn_status find_last_uses(maker *m) {
   sn_schedule *s = m->schedule;
   size_t accesses = 0;
   for (uint32_t e = 0; e < s->n_executions; e++) {
     m->executions[e].first_last_use = (uint32_t)accesses;
-    accesses += m->route->steps[m->executions[e].step].n_accesses;
+    accesses += sn_route_run(m->route, m->executions[e].step, m->executions[e].rerun)->n_accesses;
   }
-  bool *last_use = calloc(accesses + 1, sizeof *last_use), *needed = m->available;
-  if (!last_use) return sn_fail_memory(m->err);
-  for (uint32_t t = 0; t < m->route->n_tensors; t++) needed[t] = false;
+  bool *last_use = calloc(accesses + 1, sizeof *last_use);
+  bool *needed = calloc((size_t)m->route->n_tensors + 1, sizeof *needed);
+  if (!last_use || !needed) {
+    free(last_use);
+    free(needed);
+    return sn_fail_memory(m->err);
+  }
   for (uint32_t e = s->n_executions; e-- > 0;) {
-    const sn_step *step = &m->route->steps[m->executions[e].step];
+    const sn_step *step = sn_route_run(m->route, m->executions[e].step, m->executions[e].rerun);
     for (uint32_t i = 0; i < step->n_accesses; i++) {
       sn_access access = m->route->accesses[step->first_access + i];
       last_use[m->executions[e].first_last_use + i] = !needed[access.tensor];
       needed[access.tensor] = access.mode != SN_WRITE;
     }
   }
+  free(needed);
   s->last_use = last_use;
   return SN_OK;
 }
@@ -366,7 +401,8 @@ bool sn_schedule_is_sizeless(sn_recompute recompute) {
 
 sn_schedule *sn_schedule_copy(const sn_schedule *schedule, const sn_route *route, sn_err *err) {
   const sn_execution *last = &schedule->executions[schedule->n_executions - 1]; /* there is a step at least */
-  size_t accesses = last->first_last_use + route->steps[last->step].n_accesses, n = schedule->n_executions;
+  size_t accesses = last->first_last_use + sn_route_run(route, last->step, last->rerun)->n_accesses,
+         n = schedule->n_executions;
   sn_schedule *copy = calloc(1, sizeof *copy);
   sn_execution *executions = malloc(n * sizeof *executions);
   bool *last_use = malloc((accesses + 1) * sizeof *last_use);
@@ -389,12 +425,10 @@ sn_schedule *sn_schedule_checkpoints(const sn_route *route, const sn_units *regi
   sn_schedule *schedule = calloc(1, sizeof *schedule);
   maker m = {.route = route, .schedule = schedule, .room = 2 * route->n_steps, .err = err};
   m.executions = malloc(m.room * sizeof *m.executions);
-  m.available = calloc((size_t)route->n_tensors + 1, sizeof *m.available);
-  sn_status status = schedule && m.executions && m.available ? SN_OK : sn_fail_memory(err);
+  sn_status status = schedule && m.executions ? SN_OK : sn_fail_memory(err);
   if (schedule) schedule->route = route;
-  if (status == SN_OK) status = make_unit_executions(&m, regions, again);
+  if (status == SN_OK) status = execute_units(&m, regions, again);
   if (status == SN_OK) status = find_last_uses(&m);
-  free(m.available);
   if (schedule)
     schedule->executions = m.executions;
   else
@@ -425,11 +459,9 @@ sn_schedule *sn_schedule_first_units(const sn_route *route, uint32_t count, sn_e
 sn_schedule *sn_schedule_of(const sn_route *route, sn_execution *executions, uint32_t count, sn_err *err) {
   sn_schedule *schedule = calloc(1, sizeof *schedule);
   maker m = {.route = route, .schedule = schedule, .executions = executions, .err = err};
-  m.available = calloc((size_t)route->n_tensors + 1, sizeof *m.available);
   if (schedule) *schedule = (sn_schedule){.route = route, .executions = executions, .n_executions = count};
   for (uint32_t e = 0; schedule && e < count; e++) schedule->reruns += executions[e].rerun;
-  sn_status status = schedule && m.available ? find_last_uses(&m) : sn_fail_memory(err);
-  free(m.available);
+  sn_status status = schedule ? find_last_uses(&m) : sn_fail_memory(err);
   if (status == SN_OK) return schedule;
   if (!schedule) free(executions);
   sn_schedule_free(schedule);
@@ -442,7 +474,7 @@ uint64_t sn_schedule_load(const sn_schedule *schedule) {
   uint64_t load = 0, most = 0;
   for (uint32_t e = 0; there && e < schedule->n_executions; e++) {
     const sn_execution *x = &schedule->executions[e];
-    const sn_step *step = &route->steps[x->step];
+    const sn_step *step = sn_route_run(route, x->step, x->rerun);
     const sn_access *accesses = &route->accesses[step->first_access];
     for (uint32_t i = 0; i < step->n_accesses; i++) {
       if (there[accesses[i].tensor]) continue;
@@ -467,7 +499,7 @@ bool sn_schedule_same(const sn_schedule *a, const sn_schedule *b) {
     const sn_execution *x = &a->executions[e], *y = &b->executions[e];
     if (x->step != y->step || x->at_step != y->at_step || x->rerun != y->rerun) return false;
     const bool *last = &a->last_use[x->first_last_use], *other = &b->last_use[y->first_last_use];
-    if (memcmp(last, other, a->route->steps[x->step].n_accesses * sizeof *last) != 0) return false;
+    if (memcmp(last, other, sn_route_run(a->route, x->step, x->rerun)->n_accesses * sizeof *last) != 0) return false;
   }
   return true;
 }

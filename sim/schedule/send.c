@@ -29,7 +29,7 @@ typedef struct sender {
 } sender;
 
 static const sn_step *step_of(const sender *s, uint32_t e) {
-  return &s->route->steps[s->schedule->executions[e].step];
+  return sn_route_run(s->route, s->schedule->executions[e].step, s->schedule->executions[e].rerun);
 }
 
 static uint32_t tensor_at(const sender *s, uint32_t e, uint32_t i) {

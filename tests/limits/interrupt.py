@@ -27,6 +27,8 @@ COMMANDS += [
 # These train on until they are interrupted, also as a shell's background jobs, which begin with the signal ignored.
 ENDLESS = ["--net", "lenet", "--batch", "4", "--iterations", "16777216", "--db", "a.db"]
 TRAINING = [[name, *ENDLESS] for name in ("run", "validate", "calibrate")]
+# A model in Python is recorded by another program, which Ctrl-C ends as well.
+RECORDING = ["simulate", "--net", "./net.py:Net", "--input", "8", "--batch", "4", "--no-db"]
 SOON = 20  # seconds: it takes milliseconds, on a machine that has nothing else to do
 
 
@@ -41,7 +43,7 @@ def has_begun(child):
 def fault(folder, arguments, trains=False):
     start = signal.SIG_IGN if trains else signal.SIG_DFL
     child = subprocess.Popen([BINARY, *arguments], cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-                             env={**os.environ, "HOME": folder}, start_new_session=True,
+                             env={**os.environ, "HOME": folder, "SNSIM_PYTHON": "./python"}, start_new_session=True,
                              preexec_fn=lambda: signal.signal(signal.SIGINT, start))
     time.sleep(0.5)
     for _ in range(10 * SOON):
@@ -68,8 +70,12 @@ def can_train(folder):
 def main():
     with tempfile.TemporaryDirectory() as folder:
         os.mkfifo(os.path.join(folder, "pipe"))
+        pathlib.Path(folder, "net.py").write_text("")
+        python = pathlib.Path(folder, "python")
+        python.write_text("#!/bin/sh\ntrap 'echo undone >&2; exit 130' INT\nwhile :; do sleep 0.1; done\n")
+        python.chmod(0o755)
         training = TRAINING if can_train(folder) else []
-        tried = [(arguments, fault(folder, arguments)) for arguments in COMMANDS]
+        tried = [(arguments, fault(folder, arguments)) for arguments in [*COMMANDS, RECORDING]]
         tried += [(arguments, fault(folder, arguments, trains=True)) for arguments in training]
         problems = [f"{' '.join(arguments)}: {text}" for arguments, text in tried if text]
     print(f"{len(tried)} commands, {len(problems)} wrong", *problems, sep="\n")

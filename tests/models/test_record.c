@@ -109,6 +109,11 @@ static const struct {
     {"{\"snsim_recording\":1,\"batches\":[2,3,4]}\n", "t:1: batches: more than 2"},
     {"{\"snsim_recording\":1,\"batches\":[0]}\n", "t:1: batches: a whole number from 1 to 16777216 was expected"},
     {HEAD "{\"kernel\":[]}\n", "t:2: unknown table \"kernel\""},
+    {HEAD "{\"kernels\":3}\n", "t:2: kernels: a list was expected"},
+    {HEAD "{\"kernels\":[3]}\n", "t:2: kernels: a text was expected"},
+    {HEAD "{\"kernels\":[[\"a\",1]\n", "t:2: this line is no JSON: the file is damaged or cut off"},
+    {HEAD "{\"kernels\":[[\"a\",1\n", "t:2: this line is no JSON: the file is damaged or cut off"},
+    {HEAD "{\"kernels\":[[\"a\",1]]}]\n", "t:2: this line is no JSON: the file is damaged or cut off"},
     {HEAD "{\"calls\":[[0,0]]}\n", "t:2: calls: module: not a number of the table, which has 0"},
     {HEAD TABLES "{\"calls\":[]}\n", "t:7: the table \"calls\" is there twice"},
     {HEAD "{\"storages\":[[64,0,\"float32\",\"cuda\",\"weights\"]]}\n",
@@ -118,6 +123,8 @@ static const struct {
     {HEAD TABLES "[\"x\"]\n", "t:7: the event \"x\" is none that this version of snsim knows"},
     {HEAD TABLES "[3]\n", "t:7: an event is a list that begins with its kind, [\"o\", ..]"},
     {HEAD TABLES "[\"i\",1]\n", "t:7: iteration 1 begins where 0 would"},
+    {HEAD TABLES "[\"<\",0]\n", "t:7: arguments: a list of storages was expected"},
+    {HEAD TABLES "[\"<\",0,[2]]\n", "t:7: storage: not a number of the table, which has 2"},
     {HEAD TABLES "[\"o\",0,0]\n", "t:7: an operation has 12 items at least, not 3"},
     {HEAD TABLES "[\"o\",1,0,0,0,[],[0],[],0,0,64,\"f\"]\n", "t:7: kernel: not a number of the table, which has 1"},
     {HEAD TABLES "[\"o\",0,0,0,0,[1],[0],[],0,0,64,\"f\"]\n", "t:7: reads: storage 1 is not there"},
@@ -164,6 +171,25 @@ static void a_good_file_is_read(void **state) {
   sn_arena_free(arena);
 }
 
+/* As another writer of JSON may put it: spaces, several tables a line, characters by their numbers. */
+static void tables_are_read_however_they_are_written(void **state) {
+  (void)state;
+  static const char text[] = HEAD "{ \"kernels\" : [ [\"aten.mm.default\", 16] , [\"aten.\\u0061dd.Tensor\",0] ], "
+                                  "\"modules\": [[\"\",\"\"], [\"b\\\"1\",\"B\"]] }\n"
+                                  "{\"calls\":[[0,0],[0, 1]]}\n{\"storages\":[[64,0,\"float32\",\"cuda\",\"value\"]]}\n"
+                                  "{\"parameters\":[[\"w\",0,0,16,true]]}\n{}\n[\"i\",0]\n" OP "[\"e\"]\n";
+  sn_err err = SN_ERR_INIT;
+  sn_arena *arena = sn_arena_new();
+  const sn_record *record = sn_record_parse("t", text, strlen(text), arena, &err);
+  must(&err);
+  assert_int_equal(record->n_kernels, 2);
+  assert_string_equal(record->kernels[1].name, "aten.add.Tensor");
+  assert_string_equal(record->modules[1].path, "b\"1");
+  assert_int_equal(record->calls[1].module, 1);
+  assert_true(record->parameters[0].trained);
+  sn_arena_free(arena);
+}
+
 /* A file that ends in the middle is refused wherever that is, packed or not. */
 static void a_cut_file_is_refused(void **state) {
   (void)state;
@@ -206,6 +232,7 @@ int main(void) {
       cmocka_unit_test(layers_are_named_by_modules),
       cmocka_unit_test(what_is_wrong_is_told_with_its_line),
       cmocka_unit_test(a_good_file_is_read),
+      cmocka_unit_test(tables_are_read_however_they_are_written),
       cmocka_unit_test(a_cut_file_is_refused),
       cmocka_unit_test(what_a_recording_has_is_not_given),
   };

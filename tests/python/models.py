@@ -93,6 +93,63 @@ def transformer(batch):
     return trained(model, torch.optim.AdamW(model.parameters()), loss)
 
 
+class Grow(nn.Module):
+    """Reads all values before it and adds one. Nobody reads `places`."""
+
+    def __init__(self, width, grow):
+        super().__init__()
+        self.norm, self.first, self.second = nn.LayerNorm(width), nn.Linear(width, 4 * grow), nn.Linear(4 * grow, grow)
+
+    def forward(self, values, places):
+        return self.second(F.relu(self.first(self.norm(torch.cat(values, -1)))))
+
+
+class Dense(nn.Module):
+    def __init__(self, out, blocks=3, width=32, grow=16):
+        super().__init__()
+        self.start, self.head = nn.Linear(8, width), nn.Linear(width + blocks * grow, out)
+        self.blocks = nn.ModuleList(Grow(width + i * grow, grow) for i in range(blocks))
+
+    def forward(self, x):
+        places = torch.zeros(x.shape[:2], dtype=torch.long, device=x.device)
+        values = (self.start(x),)
+        for block in self.blocks:
+            values += (block(values, places),)
+        return self.head(torch.cat(values, -1))
+
+
+def dense(batch, out=10):
+    model = Dense(out)
+    return trained(model, momentum(model), lambda: model(torch.empty(batch, 64, 8, device="cuda")).pow(2).mean())
+
+
+def dense_wide(batch):
+    """Its fullest moment is in the loss, when the blocks' arguments are all that is left of them."""
+    return dense(batch, 500)
+
+
+class Scaled(nn.Module):
+    """ConvNeXt's block."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.conv, self.norm = nn.Conv2d(width, width, 7, padding=3, groups=width), nn.LayerNorm(width)
+        self.first, self.second = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+        self.scale = nn.Parameter(torch.ones(width))
+
+    def forward(self, x):
+        y = self.norm(self.conv(x).permute(0, 2, 3, 1))
+        return x + (self.scale * self.second(F.gelu(self.first(y)))).permute(0, 3, 1, 2)
+
+
+def scaled_cnn(batch):
+    model = nn.Sequential(nn.Conv2d(3, 16, 4, 4), Scaled(16), Scaled(16), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(16, 10))
+
+    def loss():
+        return F.cross_entropy(model(torch.empty(batch, 3, 64, 64, device="cuda")), classes(batch))
+    return trained(model, momentum(model), loss)
+
+
 def gan(batch):
     generator = nn.Sequential(nn.ConvTranspose2d(16, 32, 4, 1, 0, bias=False), nn.BatchNorm2d(32), nn.ReLU(True),
                               nn.ConvTranspose2d(32, 16, 4, 2, 1, bias=False), nn.BatchNorm2d(16), nn.ReLU(True),

@@ -49,8 +49,8 @@ static inline void record_meter_follow(record_meter *m, const sn_record_event *e
   if (e->kind == SN_RECORD_GHOST_END) record_meter_let_go(m, e->other);
 }
 
-/* Bytes, of all iterations; `in_place`: sums of gradients as PyTorch adds them. */
-static inline uint64_t record_peak(const sn_record *record, uint32_t batch, bool in_place) {
+/* Bytes, from an event on; `in_place`: sums of gradients as PyTorch adds them. */
+static inline uint64_t record_peak_from(const sn_record *record, uint32_t first, uint32_t batch, bool in_place) {
   record_meter m = {.record = record,
                     .batch = batch,
                     .holders = calloc((size_t)record->n_storages + 1, sizeof(uint32_t)),
@@ -58,11 +58,19 @@ static inline uint64_t record_peak(const sn_record *record, uint32_t batch, bool
                     .same = calloc((size_t)record->n_storages + 1, sizeof(uint32_t))};
   if (!m.holders || !m.kept || !m.same) abort();
   for (uint32_t s = 0; s < record->n_storages; s++) m.same[s] = s;
-  for (uint32_t i = 0; i < record->n_events; i++) record_meter_follow(&m, &record->events[i], in_place);
+  for (uint32_t i = 0; i < record->n_events; i++) {
+    if (i == first) m.peak = m.live;
+    record_meter_follow(&m, &record->events[i], in_place);
+  }
   free(m.holders);
   free(m.kept);
   free(m.same);
   return m.peak;
+}
+
+/* Of all iterations. */
+static inline uint64_t record_peak(const sn_record *record, uint32_t batch, bool in_place) {
+  return record_peak_from(record, 0, batch, in_place);
 }
 
 #endif

@@ -102,7 +102,8 @@ static void plan(const sn_net *net, const char *name, uint64_t seed) {
 
 static void damaged_recordings_are_refused_or_planned(void **state) {
   (void)state;
-  static const char *const files[] = {"small_cnn.rec.gz", "transformer.rec.gz", "gan.rec.gz", "residual_cnn.rec.gz"};
+  static const char *const files[] = {"small_cnn.rec.gz", "transformer.rec.gz", "gan.rec.gz", "residual_cnn.rec.gz",
+                                      "dense.rec.gz"};
   static const char *const names[] = {
       "pytorch",      "pytorch+recompute=units",  "pytorch+recompute=optimal", "pytorch+offload",
       "superneurons", "liveness+recompute=memory"};
@@ -111,7 +112,7 @@ static void damaged_recordings_are_refused_or_planned(void **state) {
   for (uint32_t i = 0; i < cases; i++) {
     uint64_t dice = first + i;
     sn_err err = SN_ERR_INIT;
-    text t = read_file(files[i % 4]);
+    text t = read_file(files[i % 5]);
     for (uint32_t n = prng_from(&dice, 1, 3); n > 0; n--) damage(&t, &dice);
     sn_net *net = sn__net_from_recorded("damaged.rec", t.bytes, t.size, 2, &err);
     if (!net && *err.text == '\0') fail_msg("seed %llu: refused without a reason", (unsigned long long)(first + i));

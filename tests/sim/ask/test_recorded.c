@@ -43,13 +43,13 @@ static void live_bytes_are_pytorchs(void **state) {
     sn_net_free(net);
   }
   fclose(in);
-  assert_true(with_units >= 6);
+  assert_true(with_units >= 18);
 }
 
 static void all_strategies_are_planned_or_refused(void **state) {
   (void)state;
-  static const char *const files[] = {"small_cnn", "residual_cnn", "transformer", "gan",
-                                      "lstm",      "accumulated",  "resnet18"};
+  static const char *const files[] = {"small_cnn",   "residual_cnn", "transformer", "gan",       "lstm",
+                                      "accumulated", "resnet18",     "dense",       "scaled_cnn"};
   static const char *const strategies[] = {"pytorch+recompute=optimal",
                                            "pytorch+offload",
                                            "pytorch+offload+recompute=units",

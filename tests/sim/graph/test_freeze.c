@@ -28,9 +28,17 @@ static void globs(void **state) {
       {"*.bn?", "a.b.bn2", true},     {"*.bn?", "a.bn2.x", false},
       {"a*b*c", "aXbYbZc", true},     {"a*b*c", "acb", false},
       {"x,conv1", "conv1", true},     {"x,y", "x,y", false},
-      {"conv1,x", "conv1", true},     {"conv[12]", "conv1", false},
+      {"conv1,x", "conv1", true},     {"conv[12]", "conv1", true},
       {"conv[12]", "conv[12]", true}, {"", "", false},
       {"**a**", "bab", true},         {"a", "", false},
+      {"conv[12]", "conv3", false},   {"layer[0-3].*", "layer3.0", true},
+      {"l[0-3]", "l4", false},        {"l[!0-3]", "l4", true},
+      {"l[^0-3]", "l2", false},       {"l[]x]", "l]", true},
+      {"l[!]x]", "l]", false},        {"l[a-]", "l-", true},
+      {"l[!]", "l[!]", true},         {"*[0-9].w", "a.12.w", true},
+      {"l[[]0]", "l[0]", true},       {"l[0]", "l0", true},
+      {"x,l[12]", "l2", true},        {"l[0-3]", "l", false},
+      {"*[ab]*[cd]", "xaybzd", true}, {"[a-cx-z]", "y", true},
   };
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
     if (sn_globs_match(cases[i].freeze, cases[i].name) != cases[i].holds)
@@ -75,6 +83,12 @@ static void refusals(void **state) {
   refused("conv\x1b[2J", net, "no part of a name");
   refused("conv\xff", net, "no part of a name");
   refused(longest, net, "1000 bytes");
+  refused("layer[1", net, "the [ of \"layer[1\" has no ]");
+  refused("layer[1,2]", net, "the [ of \"layer[1\" has no ]");
+  refused("conv[!]", net, "has no ]");
+  refused("conv[3-1]", net, "\"[3-1]\" is no class");
+  refused("conv[\xc3\xa9]", net, "is no class");
+  refused("layr[1]*", net, "did you mean \"layer");
   sn_net_free(net);
 }
 

@@ -1,0 +1,17 @@
+/* What the kernels behind a recorded operation read and write: a recording has the bytes of its operands and results,
+ * each once. */
+#ifndef SN_MODELS_RECORD_TRAFFIC_H
+#define SN_MODELS_RECORD_TRAFFIC_H
+
+/* How often what is read and what is written goes through memory; `changing`: where the operation changes something
+ * that it is given, as a batch norm in training does. Kernels that PyTorch launches for it, 0 or 1. */
+typedef struct sn_record_traffic {
+  double read, written, changing;
+  int launches;
+} sn_record_traffic;
+
+/* Of a kernel by its short name, "cudnn_batch_norm"; {1, 1, 1, 1} unless PyTorch's own kernels (ATen/native/cuda)
+ * do otherwise. */
+sn_record_traffic sn_record_traffic_of(const char *called);
+
+#endif

@@ -1,0 +1,78 @@
+"""python -m snsim.record as the shell and the program call it."""
+import os
+import signal
+import subprocess
+import sys
+import unittest
+
+from support import ROOT, Case
+
+MODEL = """
+import time
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(8, 8)
+
+    def forward(self, x):
+        return self.layer(x)
+
+class Slow(Net):
+    def forward(self, x):
+        print("begun", flush=True)
+        time.sleep(60)
+        return super().forward(x)
+
+def build():
+    return Net()
+
+net = Net()
+"""
+
+
+class Command(Case):
+    def setUp(self):
+        super().setUp()
+        (self.folder / "model.py").write_text(MODEL)
+
+    def started(self, *words):
+        environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
+        return subprocess.Popen([sys.executable, "-W", "ignore", "-m", "snsim.record", *words], cwd=self.folder, env=environment,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def ran(self, *words):
+        child = self.started(*words)
+        out, said = child.communicate(timeout=120)
+        return child.returncode, out, said
+
+    def test_says_that_it_begins(self):
+        status, out, said = self.ran("model.py:Net", "--input", "8", "-o", "net.rec")
+        self.assertEqual(status, 0)
+        said = said.splitlines()
+        self.assertEqual(said[0], "snsim.record: recording model.py:Net on fake tensors: seconds, of a large model minutes")
+        self.assertTrue(all("it took" in line for line in said[1:]), said)  # on a busy machine
+        self.assertIn("for any batch", out)
+
+    def test_a_model_without_inputs(self):
+        for name in ("Net", "net"):
+            status, _, said = self.ran(f"model.py:{name}")
+            self.assertEqual(status, 2)
+            self.assertIn(f"model.py:{name} is a model, and --input is missing: add the sizes of a row", said)
+        status, _, said = self.ran("model.py:build")
+        self.assertEqual(status, 3)
+        self.assertIn("--input 3,224,224", said)
+
+    def test_interrupted(self):
+        child = self.started("model.py:Slow", "--input", "8", "-o", "slow.rec")
+        self.assertEqual(child.stdout.readline(), "begun\n")
+        child.send_signal(signal.SIGINT)
+        _, said = child.communicate(timeout=60)
+        self.assertEqual(child.returncode, 130)
+        self.assertEqual(said.splitlines()[-1], "snsim.record: error: interrupted: nothing was kept")
+        self.assertFalse((self.folder / "slow.rec").exists())
+
+
+if __name__ == "__main__":
+    unittest.main()
