@@ -2,7 +2,7 @@
 chosen by rule (docs/pytorch.md, "Attention")."""
 from __future__ import annotations
 
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Callable, Dict, Optional, Tuple
 
 import torch
 from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
@@ -65,6 +65,20 @@ def _efficient(query: Tensor, key: Tensor, value: Tensor, mask: Optional[Tensor]
                                                         dropout, causal, scale=scale)[0]
 
 
+def convolution_form(real: Callable[..., Any]) -> Callable[..., Any]:
+    """torch._C._select_conv_backend, by which a fake convolution knows in what order its result lies. Of numbers of two bytes and of
+    one channel a group it asks the driver whether cuDNN has them, and is refused or takes a no. The order is that of four bytes
+    in one group."""
+    def select(input: Tensor, weight: Tensor, *, groups: int, transposed: bool, **named: Any) -> Any:
+        shape = list(weight.shape)
+        if input.device.type == "cuda":
+            if not transposed:
+                shape[1], groups = shape[1] * groups, 1
+            input, weight = (torch.empty(sizes, dtype=torch.float32, device=input.device) for sizes in (input.shape, shape))
+        return real(input, weight, groups=groups, transposed=transposed, **named)
+    return select
+
+
 class Kernels(TorchFunctionMode):
     """Entered with the recording, and again in the engine: PyTorch leaves function modes inside backward(), where a
     checkpoint's forward runs again."""
@@ -107,8 +121,9 @@ class Kernels(TorchFunctionMode):
     def attention(self, query: Tensor, key: Tensor, value: Tensor, attn_mask: Optional[Tensor] = None, dropout_p: float = 0.0,
                   is_causal: bool = False, scale: Optional[float] = None, enable_gqa: bool = False) -> Tensor:
         """scaled_dot_product_attention, by the kernel that the GPU takes."""
+        grouped = {"enable_gqa": True} if enable_gqa else {}  # an argument that older versions have not
         if query.device.type != "cuda":
-            return _ATTENTION(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
+            return _ATTENTION(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, **grouped)
         if torch.is_autocast_enabled("cuda"):
             dtype = torch.get_autocast_dtype("cuda")
             query, key, value = query.to(dtype), key.to(dtype), value.to(dtype)
@@ -120,8 +135,7 @@ class Kernels(TorchFunctionMode):
                 return _flash(query, key, value, dropout_p, is_causal, scale)
             if kernel == "efficient":
                 return _efficient(query, key, value, attn_mask, dropout_p, is_causal, scale)
-            return aten._scaled_dot_product_attention_math(query, key, value, attn_mask, dropout_p, is_causal, scale=scale,
-                                                           enable_gqa=enable_gqa)[0]
+            return aten._scaled_dot_product_attention_math(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, **grouped)[0]
 
 
 _BUILTIN = type(torch.lstm)

@@ -17,9 +17,10 @@ from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.optim.optimizer import _foreach_supported_types as _of_optimizers
 from torch.utils._foreach_utils import _foreach_supported_types as _of_tensors
 
+from ._device import guarded_without_driver
 from ._fakes import deep_copy, make_subclass
 from ._gpu import FakeGpu
-from ._kernels import Kernels, flatten_weights
+from ._kernels import Kernels, convolution_form, flatten_weights
 
 _GONE = object()
 Phase = Callable[[bool], None]
@@ -191,7 +192,7 @@ def _cuda(sm: int) -> dict:
         get_device_name=lambda *args: properties.name, is_bf16_supported=lambda including_emulation=True: including_emulation or sm >= 80,
         mem_get_info=lambda *args: (total, total), memory_allocated=zero, max_memory_allocated=zero, memory_reserved=zero,
         max_memory_reserved=zero, reset_peak_memory_stats=nothing, manual_seed=nothing, manual_seed_all=nothing,
-        memory_stats=lambda *args: {}, Event=_Event)
+        memory_stats=lambda *args: {}, is_current_stream_capturing=lambda: False, Event=_Event)
 
 
 def _patch_libraries(stack: contextlib.ExitStack) -> None:
@@ -203,8 +204,12 @@ def _patch_libraries(stack: contextlib.ExitStack) -> None:
 
 def _eager(stack: contextlib.ExitStack) -> None:
     """What is compiled runs as it is written."""
-    if "torch._dynamo" in sys.modules:
+    if "torch._dynamo" not in sys.modules:
+        return
+    if hasattr(torch.compiler, "set_stance"):
         stack.enter_context(torch.compiler.set_stance("force_eager"))
+    else:  # what is compiled would hand its frames to the compiler by this
+        stack.enter_context(replaced(torch._dynamo.eval_frame, set_eval_frame=lambda callback: None))
 
 
 class Patches(contextlib.ExitStack):
@@ -227,17 +232,19 @@ class Patches(contextlib.ExitStack):
         engine = _engine(torch.autograd.graph._engine_run_backward, gpu, sm, phase)
         enter = self.enter_context
         enter(no_tracebacks_logged())
+        enter(guarded_without_driver())
         enter(replaced(torch.autograd, _engine_run_backward=engine))
         enter(replaced(torch.autograd.graph, _engine_run_backward=engine))
         enter(replaced(torch.autograd.Function, apply=_custom_apply(gpu)))
         enter(replaced(torch.nn.Module, _apply=_module_apply))
         enter(replaced(torch.nn.functional, **Kernels(sm, gpu.devices, gpu.values).inner()))
+        enter(replaced(torch._C, _select_conv_backend=convolution_form(torch._C._select_conv_backend)))
         enter(replaced(torch.nn.RNNBase, flatten_parameters=flatten_weights))
         enter(replaced(FakeTensor, __deepcopy__=deep_copy))
         enter(replaced(torch.Tensor, _make_subclass=make_subclass(torch.Tensor._make_subclass)))
         enter(replaced(FakeTensorMode, avoid_device_init=property(lambda mode: True)))
-        if hasattr(fake_tensor, "init_gpu_context"):
-            enter(replaced(fake_tensor, init_gpu_context=lambda *args: None))
+        for name in {"init_gpu_context", "init_cuda_context"} & set(vars(fake_tensor)):
+            enter(replaced(fake_tensor, **{name: lambda *args: None}))
         enter(replaced(torch.backends.cudnn, _init=lambda: True))
         enter(replaced(torch.cuda, **{name: value for name, value in _cuda(sm).items() if hasattr(torch.cuda, name)}))
         for types_ in (_of_optimizers, _of_tensors):

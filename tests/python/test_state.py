@@ -22,6 +22,8 @@ from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 
 import models
 import snsim
+from snsim._device import guards_of_devices
+from snsim._session import Session
 
 
 class Stopping(nn.Module):
@@ -101,6 +103,15 @@ class AsBefore(Case):
             self.check(model, optimizer=torch.optim.AdamW)
             self.check(model, train=False)
             self.check(model, check=True, autocast=torch.float16)
+
+    def test_guard(self):
+        """C++'s guards of devices are put back; within, the current GPU is the first, so that going there makes nothing."""
+        before = list(guards_of_devices())
+        with Session():
+            x = torch.empty(2, device="cuda:0")
+            self.assertIs(x.to("cuda"), x)
+            self.assertEqual(x[0].device, torch.device("cuda", 0))
+        self.assertEqual(list(guards_of_devices()), before)
 
     def test_error(self):
         self.check(Stopping(ValueError("mine")), snsim.RecordingError)

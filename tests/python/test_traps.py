@@ -6,6 +6,7 @@ from support import Case, needs
 
 import torch
 from torch import nn
+from torch._subclasses.fake_impls import stride_incorrect_op
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
@@ -90,6 +91,7 @@ class Autograd(Case):
                 return self.conv(x)
         self.assert_tracked(loop(Asking))
 
+    @unittest.skipIf(stride_incorrect_op(torch.ops.aten._fft_c2r.default), "this PyTorch runs transforms to know in what order they lie")
     def test_conjugate(self):
         self.assert_tracked(loop(Conjugate))
 
@@ -225,6 +227,22 @@ class Kernels(Case):
             self.assertIn(expected, called, arguments)
             for other in {"flash", "efficient"} - {expected}:
                 self.assertNotIn(f"_{other}_attention", called, arguments)
+
+    def test_order_of_convolutions(self):
+        """cuDNN's result lies as its input does, in whatever numbers and groups; PyTorch would ask the driver for some."""
+        class Orders(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.whole, self.each, self.back = nn.Conv2d(8, 8, 3), nn.Conv2d(8, 8, 3, groups=8), nn.ConvTranspose2d(8, 8, 2, groups=4)
+
+            def forward(self, x):
+                x = x.contiguous(memory_format=torch.channels_last)
+                self.seen = [layer(x).is_contiguous(memory_format=torch.channels_last) for layer in (self.whole, self.each, self.back)]
+                return self.each(x.contiguous()).mean() + self.whole(x).mean() + self.back(x).mean()
+        for dtype in (None, torch.float16, torch.bfloat16):
+            model = Orders()
+            self.recorded(model, ((2, 8, 16, 16),), autocast=dtype)
+            self.assertEqual(model.seen, [True] * 3, dtype)
 
     def test_recurrent(self):
         """The weights are one storage, as on a GPU, and the output of rows ahead of steps is a view."""
