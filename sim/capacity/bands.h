@@ -27,7 +27,7 @@ void sn_band_of_recording(char text[SN_BAND_TEXT]);
 /* "tensors within 0.01 % of PyTorch's on 9 of 10 of 193 totals" */
 void sn_band_of_memory(char text[SN_BAND_TEXT]);
 
-/* "times within 53 % on 9 of 10 of 20 networks", or that nobody measured this card. */
+/* "times within 36 % on 9 of 10 of 20 networks", or that nobody measured this card. */
 void sn_band_of_time(const char *card, bool inference, bool calibrated, char text[SN_BAND_TEXT]);
 
 /* Whether that line says that times were measured where they are told. */
