@@ -3,10 +3,10 @@
 #ifndef SN_MODELS_RECORD_TRAFFIC_H
 #define SN_MODELS_RECORD_TRAFFIC_H
 
-/* How often what is read and what is written goes through memory; `changing`: where the operation changes something
- * that it is given, as a batch norm in training does. Kernels that PyTorch launches for it, 0 or 1. */
+/* How often what is read and what is written goes through memory; `keeping`: so much oftener where the operation makes
+ * more than its result, as a batch norm in training keeps statistics. Kernels that PyTorch launches for it, 0 or 1. */
 typedef struct sn_record_traffic {
-  double read, written, changing;
+  double read, written, keeping;
   int launches;
 } sn_record_traffic;
 

@@ -212,9 +212,20 @@ static uint32_t images_of(const maker *m, const sn_record_op *op) {
   return images >= 1 && images <= SN_MAX_DIM ? (uint32_t)images : 0;
 }
 
+/* Whether it makes anything, of some bytes, behind its result. */
+static bool keeps_more(const maker *m, const sn_record_op *op) {
+  const uint32_t *makes = &m->record->refs[op->first_ref + op->n_reads];
+  for (uint32_t i = 1; i < op->n_makes; i++) {
+    const sn_record_size *bytes = &m->record->storages[makes[i]].bytes;
+    if (bytes->a > 0 || bytes->b > 0) return true;
+  }
+  return false;
+}
+
 static double bytes_of(const maker *m, const sn_record_op *op, const sn_record_traffic *t) {
   const double read = sn_record_amount(op->read, m->net->batch), written = sn_record_amount(op->written, m->net->batch);
-  return (t->read * read + t->written * written) * (op->n_changes > 0 ? t->changing : 1);
+  const double once = t->read * read + t->written * written;
+  return t->keeping > 1 && keeps_more(m, op) ? t->keeping * once : once;
 }
 
 static sn_step_work work_of(const maker *m, const sn_record_op *op) {

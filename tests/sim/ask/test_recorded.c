@@ -99,11 +99,37 @@ static void the_loop_is_the_recordings(void **state) {
   sn_net_free(net);
 }
 
+static const sn_step_work *work_of(const sn_route *route, const char *called) {
+  for (uint32_t s = 0; s < route->n_steps; s++)
+    if (strcmp(route->work[s].called, called) == 0) return &route->work[s];
+  fail_msg("no operation %s", called);
+  return NULL;
+}
+
+/* Of the first batch norm, 64 x 112 x 112: forward in training reads its input twice, backward input and gradient. */
+static void kernels_move_what_they_read_again(void **state) {
+  (void)state;
+  sn_err err = SN_ERR_INIT;
+  sn_net *net = load_net(DATA "resnet18.rec.gz", 8);
+  sn_route *route = sn_route_new_for(net, SN_DIALECT_PYTORCH, SN_ORDER_ROUTE, (sn_iteration){0}, NULL, &err);
+  must(&err);
+  const double image = 4.0 * 8 * 64 * 112 * 112, small = 1e4;
+  const sn_step_work *norm = work_of(route, "cudnn_batch_norm"), *empty = work_of(route, "empty");
+  assert_true(norm->bytes >= 3 * image && norm->bytes < 3 * image + small && norm->launches == 1);
+  assert_true(empty->bytes == 0 && empty->launches == 0);
+  for (uint32_t s = 0; s < route->n_steps; s++)
+    if (strcmp(route->work[s].called, "cudnn_batch_norm_backward") == 0) norm = &route->work[s]; /* the last */
+  assert_true(norm->bytes >= 5 * image && norm->bytes < 5 * image + small);
+  sn_route_free(route);
+  sn_net_free(net);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(live_bytes_are_pytorchs),
       cmocka_unit_test(all_strategies_are_planned_or_refused),
       cmocka_unit_test(the_loop_is_the_recordings),
+      cmocka_unit_test(kernels_move_what_they_read_again),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -319,6 +319,28 @@ static void layers_alike(void **state) {
   sn_net_free(net);
 }
 
+/* A depthwise convolution reads and writes: 1.3 times its input, output and weights over the bandwidth, and for its
+ * filter half of the window as often; in wide windows arithmetic counts, a tenth of the lanes' peak. */
+static void direct_kernels_by_hand(void **state) {
+  (void)state;
+  sn_device d = load_gpu("titan_v");
+  d.memory_efficiency = 1;
+  d.launch_ns = 0;
+  sn_conv_choice choices[SN_CONV_ALGOS];
+  geometry g = {32, 64, 56, {.channels = 64, .kernel = 3, .stride = 1, .pad = 1, .groups = 64}};
+  double once = 1.3 * 4 * (2.0 * 32 * 64 * 56 * 56 + 64 * 9) / d.memory_bandwidth * 1e9;
+  for (sn_conv_kernel k = SN_CONV_FORWARD; k < SN_CONV_KERNELS; k++) {
+    assert_true(choices_of(g, k, &d, choices) > 0);
+    double expected = k == SN_CONV_BACKWARD_FILTER ? 4.5 * once : once;
+    assert_true(fabs((double)choices[0].ns - expected) <= 1);
+  }
+  d.memory_bandwidth = 1e18;
+  assert_true(choices_of(g, SN_CONV_FORWARD, &d, choices) > 0);
+  assert_true(fabs((double)choices[0].ns - 2.0 * 32 * 64 * 9 * 56 * 56 / (0.1 * d.flops) * 1e9) <= 1);
+  assert_true(sn_conv_is_direct(64, 64) && sn_conv_is_direct(64, 16) && !sn_conv_is_direct(64, 8));
+  assert_false(sn_conv_is_direct(3, 1));
+}
+
 static void endless_iteration(void **state) {
   (void)state;
   sn_err err = SN_ERR_INIT;
@@ -333,11 +355,13 @@ static void endless_iteration(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(deconv_is_mirrored), cmocka_unit_test(worth_having),    cmocka_unit_test(fft_workspace),
-      cmocka_unit_test(winograd_workspace), cmocka_unit_test(gemm_workspace),  cmocka_unit_test(times_scale),
-      cmocka_unit_test(absurd_sizes),       cmocka_unit_test(algorithm_names), cmocka_unit_test(conv_steps),
-      cmocka_unit_test(memory_bound_steps), cmocka_unit_test(all_steps),       cmocka_unit_test(endless_iteration),
-      cmocka_unit_test(layers_alike),
+      cmocka_unit_test(deconv_is_mirrored), cmocka_unit_test(worth_having),
+      cmocka_unit_test(fft_workspace),      cmocka_unit_test(winograd_workspace),
+      cmocka_unit_test(gemm_workspace),     cmocka_unit_test(times_scale),
+      cmocka_unit_test(absurd_sizes),       cmocka_unit_test(algorithm_names),
+      cmocka_unit_test(conv_steps),         cmocka_unit_test(memory_bound_steps),
+      cmocka_unit_test(all_steps),          cmocka_unit_test(endless_iteration),
+      cmocka_unit_test(layers_alike),       cmocka_unit_test(direct_kernels_by_hand),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
