@@ -408,27 +408,38 @@ static void write_parts(const sn_run *run, FILE *out) {
   fputs("]", out);
 }
 
-/* The graphs among the entries, each with the first entry that has it. */
+/* A graph among the entries, with the first entry that has it. */
+typedef struct graph {
+  const sn_page_entry *first;
+  uint8_t *parts; /* per tensor: of what part of the stack it is */
+} graph;
+
 typedef struct graphs {
-  const sn_page_entry *first[SN_STRATEGY_GRAPHS];
-  uint8_t *parts[SN_STRATEGY_GRAPHS]; /* per tensor: of what part of the stack it is */
+  graph *all;
   uint32_t count;
 } graphs;
 
+/* What runs again in a recording has tensors of its own, so the same strategies' graph may have others. */
+static bool same_graph(const sn_page_entry *a, const sn_page_entry *b) {
+  const sn_timeline *x = a->timeline, *y = b->timeline;
+  if (a->result->graph != b->result->graph || x->n_tensors != y->n_tensors) return false;
+  for (uint32_t t = 0; t < x->n_tensors; t++)
+    if (strcmp(x->tensors[t].name, y->tensors[t].name) != 0) return false;
+  return true;
+}
+
 static uint32_t graph_of(const graphs *g, const sn_page_entry *entry) {
   uint32_t i = 0;
-  while (i < g->count && g->first[i]->result->graph != entry->result->graph) i++;
+  while (i < g->count && !same_graph(g->all[i].first, entry)) i++;
   return i;
 }
 
 static sn_status find_graphs(const sn_page_entry *entries, uint32_t n_entries, graphs *g, sn_err *err) {
-  for (uint32_t i = 0; i < n_entries && err->code == SN_OK; i++) {
-    uint32_t graph = graph_of(g, &entries[i]);
-    if (graph < g->count) continue;
-    if (graph == SN_STRATEGY_GRAPHS) return sn_fail(err, SN_BAD_INPUT, "the store has more graphs than there are");
-    g->first[g->count++] = &entries[i];
-    g->parts[graph] = sn__tensor_parts(entries[i].timeline, err);
-  }
+  g->all = calloc((size_t)n_entries + 1, sizeof *g->all);
+  if (!g->all) return sn_fail_memory(err);
+  for (uint32_t i = 0; i < n_entries && err->code == SN_OK; i++)
+    if (graph_of(g, &entries[i]) == g->count)
+      g->all[g->count++] = (graph){&entries[i], sn__tensor_parts(entries[i].timeline, err)};
   return err->code;
 }
 
@@ -441,12 +452,12 @@ static void write_graph(const sn_timeline *t, const uint8_t *parts, FILE *out) {
   fprintf(out, "],\n\"forward\":%" PRIu32 ",\"trained\":%" PRIu32 "}", t->n_forward, t->n_trained);
 }
 
-static sn_status write_entry(const sn_run *run, const sn_page_entry *entry, uint32_t graph, const uint8_t *parts,
+static sn_status write_entry(const sn_run *run, const sn_page_entry *entry, uint32_t number, const uint8_t *parts,
                              FILE *out, sn_err *err) {
   sn_footprint *f = sn_footprint_new(entry->timeline, parts, SN__PART_OTHER + 1, err);
   if (!f) return err->code;
   write_figures(run, entry->result, out);
-  write_count("graph", graph, out);
+  write_count("graph", number, out);
   write_peak(entry->result, out);
   write_timeline(entry->timeline, out);
   write_needs(entry->timeline, entry->result, f, out);
@@ -465,13 +476,13 @@ static sn_status write_all(const sn_run *run, const sn_page_entry *entries, uint
   fputs(",\n\"graphs\":[\n", out);
   for (uint32_t i = 0; i < g->count; i++) {
     if (i > 0) fputs(",\n", out);
-    write_graph(g->first[i]->timeline, g->parts[i], out);
+    write_graph(g->all[i].first->timeline, g->all[i].parts, out);
   }
   fputs("],\n\"results\":[\n", out);
   for (uint32_t i = 0; i < n_entries && err->code == SN_OK; i++) {
-    uint32_t graph = graph_of(g, &entries[i]);
+    uint32_t number = graph_of(g, &entries[i]);
     if (i > 0) fputs(",\n", out);
-    write_entry(run, &entries[i], graph, g->parts[graph], out, err);
+    write_entry(run, &entries[i], number, g->all[number].parts, out, err);
   }
   fputs("]}", out);
   return err->code;
@@ -481,6 +492,7 @@ sn_status sn__page_write_data(const sn_run *run, const sn_page_entry *entries, u
                               FILE *out, sn_err *err) {
   graphs g = {.count = 0};
   if (find_graphs(entries, n_entries, &g, err) == SN_OK) write_all(run, entries, n_entries, remedy, &g, out, err);
-  for (uint32_t i = 0; i < g.count; i++) free(g.parts[i]);
+  for (uint32_t i = 0; i < g.count; i++) free(g.all[i].parts);
+  free(g.all);
   return err->code;
 }

@@ -64,18 +64,22 @@ static sn_status copy_tensors(walk *w, sn_arena *arena, sn_err *err) {
 
 /* ---- steps ---- */
 
-static void describe_steps(walk *w) {
+/* What a recording calls operations is copied: it may be freed ahead of the timeline. */
+static sn_status describe_steps(walk *w, sn_arena *arena, sn_err *err) {
   const sn_route *route = w->plan->route;
   for (uint32_t s = 0; s < route->n_steps; s++) {
     const sn_step *step = &route->steps[s];
     const sn_step_use *use = &w->plan->use[s];
+    const char *op = sn_step_layer_op(route, step);
+    if (route->work && !(op = sn_arena_text(arena, op))) return sn_fail_memory(err);
     w->steps[s] = (sn_timeline_step){.layer = w->layers[step->layer],
-                                     .op = sn_step_layer_op(route, step),
+                                     .op = op,
                                      .pass = sn_pass_name(step->pass),
                                      .tensor_bytes = use->tensor_bytes,
                                      .workspace_bytes = use->workspace_bytes,
                                      .live_tensors = use->live_tensors};
   }
+  return SN_OK;
 }
 
 /* A column a step, one behind the other. */
@@ -396,8 +400,7 @@ static sn_status fill(walk *w, sn_err *err) {
   if (!t->net) return sn_fail_memory(err);
   if (make_room(w, err) != SN_OK || copy_layers(w, t->arena, err) != SN_OK || copy_tensors(w, t->arena, err) != SN_OK)
     return err->code;
-  describe_steps(w);
-  if (cut_columns(w, err) != SN_OK) return err->code;
+  if (describe_steps(w, t->arena, err) != SN_OK || cut_columns(w, err) != SN_OK) return err->code;
   find_places(w);
   for (sn_lane lane = 0; lane < SN_LANES; lane++) w->last_bar[lane] = SN_NONE;
   for (uint32_t i = 0; i < w->plan->n_instrs; i++) take(w, i);
