@@ -70,11 +70,11 @@ def kind_of(op: Operation) -> str:
 
 
 def traffic(op: Operation) -> float:
-    """Bytes that its kernels move. Of a batch norm in training mode forward has three passes, backward five."""
+    """Bytes that its kernels move, as models/record/traffic.c has it. Of a batch norm in training mode forward has three passes, backward five."""
     called, both = op.called, op.read + op.written
     if called in ONLY_WRITE:
         return op.written
-    if called in BN and op.changes:  # its running statistics
+    if called in BN and op.keeps:  # statistics
         return both * 1.5
     if called in ("cudnn_batch_norm_backward", "native_batch_norm_backward", "native_layer_norm_backward", "native_group_norm_backward"):
         return both * 5 / 3

@@ -16,7 +16,7 @@ class Operation(NamedTuple):
     written: float
     dtype: str    # of the first result
     shapes: Optional[List[Any]]
-    changes: int  # how many storages that were there before
+    keeps: bool   # it makes more than its result, as a batch norm in training keeps statistics
 
     @property
     def called(self) -> str:
@@ -37,19 +37,21 @@ def shapes_at(shapes: Optional[List[Any]], batch: int) -> Optional[List[Any]]:
 
 
 def of_file(path: pathlib.Path, batch: int) -> List[Operation]:
-    kernels, found = [], []
+    kernels, sizes, found = [], [], []
     with gzip.open(path, "rt") as file:
         for line in file:
             if line.startswith('["o"'):
-                found.append(_operation(json.loads(line), kernels, batch))
+                found.append(_operation(json.loads(line), kernels, sizes, batch))
             elif line.startswith('["i"'):
                 found.clear()
             elif line.startswith('{"kernels"'):
                 kernels = [name for name, _ in json.loads(line)["kernels"]]
+            elif line.startswith('{"storages"'):
+                sizes = [a + b * batch for a, b, *_ in json.loads(line)["storages"]]
     return found
 
 
-def _operation(event: List[Any], kernels: List[str], batch: int) -> Operation:
-    _, kernel, phase, node, _, _, _, changes, flops, read, written, dtype, *more = event
+def _operation(event: List[Any], kernels: List[str], sizes: List[int], batch: int) -> Operation:
+    _, kernel, phase, node, _, _, makes, _, flops, read, written, dtype, *more = event
     return Operation(kernels[kernel], phase, node, value(flops, batch), value(read, batch), value(written, batch), dtype,
-                     shapes_at(more[0] if more else None, batch), len(changes))
+                     shapes_at(more[0] if more else None, batch), any(sizes[made] for made in makes[1:]))
