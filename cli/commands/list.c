@@ -62,7 +62,11 @@ static sn_status list_nets(lister *l, sn_err *err) {
   return SN_OK;
 }
 
-static void gpu_cells(sn_table *table, const sn_device *d) {
+static const char *times_of(const sn_device *d, bool calibrated) {
+  return calibrated ? "measured" : sn_times_from_name(d->times_from);
+}
+
+static void gpu_cells(sn_table *table, const sn_device *d, bool calibrated) {
   char text[SN_UNIT_TEXT];
   sn_table_cell(table, "%s", d->name);
   sn_table_cell(table, "%s%s", sn_print_bytes(d->memory_bytes, text), d->memory_nominal ? "*" : "");
@@ -70,6 +74,7 @@ static void gpu_cells(sn_table *table, const sn_device *d) {
   sn_table_cell(table, "%.1f", d->memory_bandwidth / 1e9);
   sn_table_cell(table, "%.2f", d->flops / 1e12);
   sn_table_cell(table, "%.1f", d->link_bandwidth[SN_EXTERNAL_HOST] / 1e9);
+  sn_table_cell(table, "%s", times_of(d, calibrated));
   sn_table_cell(table, "%s", d->description);
 }
 
@@ -87,13 +92,14 @@ static sn_status write_gpu(lister *l, const sn_device *d, bool calibrated, sn_er
   sn_json_put_real(&o, "remote_bandwidth", d->link_bandwidth[SN_EXTERNAL_REMOTE]);
   sn_json_put_real(&o, "disk_bandwidth", d->link_bandwidth[SN_EXTERNAL_DISK]);
   sn_json_put_bool(&o, "calibrated", calibrated);
+  sn_json_put_text(&o, "times", times_of(d, calibrated));
   sn_json_put_text(&o, "description", d->description);
   return sn_json_end(&o, separator(l), false, "", l->out->stream, err);
 }
 
 static sn_status put_gpu(lister *l, const sn_device *device, bool calibrated, sn_err *err) {
   if (!l->table) return write_gpu(l, device, calibrated, err);
-  gpu_cells(l->table, device);
+  gpu_cells(l->table, device, calibrated);
   return SN_OK;
 }
 
@@ -223,7 +229,8 @@ static const sn_table_column gpu_columns[] = {
     {"CUDA", "context", SN_TABLE_NUMBER | SN_TABLE_GAP | SN_TABLE_SPARE(1)},
     {"memory", "GB/s", SN_TABLE_NUMBER | SN_TABLE_GAP},
     {"fp32", "TFLOP/s", SN_TABLE_NUMBER | SN_TABLE_GAP},
-    {"host link", "GB/s", SN_TABLE_NUMBER | SN_TABLE_GAP},
+    {"host link", "GB/s", SN_TABLE_NUMBER | SN_TABLE_GAP | SN_TABLE_SPARE(2)},
+    {"", "times", SN_TABLE_TEXT},
     {"", "", SN_TABLE_TEXT | SN_TABLE_GAP | SN_TABLE_WRAP},
 };
 static const sn_table_column strategy_columns[] = {
@@ -241,7 +248,9 @@ static const struct list {
      sizeof net_columns / sizeof net_columns[0]},
     {"gpus",
      "* of the nominal size: what CUDA reports is not known. For a GPU of your\nown: --gpu FILE.json, or snsim "
-     "calibrate.",
+     "calibrate.\n"
+     "times: fitted, the model's constants were chosen with published times of this\ncard in view; carried over, with "
+     "those of another card of its architecture;\ndata sheet, with none; measured, by snsim calibrate.",
      list_gpus, gpu_columns, sizeof gpu_columns / sizeof gpu_columns[0]},
     {"strategies",
      "Where no --strategy is given, pytorch is simulated, and the 13 from baseline to\n"

@@ -230,10 +230,15 @@ static void print_cell(const sn_table *table, uint32_t column, const char *text,
   if (c->style & SN_TABLE_TEXT && !last) fprintf(out, "%*s", pad, "");
 }
 
+static const char *heading_of(const sn_table *table, uint32_t column, bool top) {
+  return top ? table->columns[column].top : table->columns[column].heading;
+}
+
 static void print_heading(const sn_table *table, bool top, bool color, FILE *out) {
+  uint32_t count = table->n_columns;
+  while (count > 1 && (table->hidden[count - 1] || !*heading_of(table, count - 1, top))) count--;
   if (color) fputs("\033[1m", out);
-  for (uint32_t i = 0; i < table->n_columns; i++)
-    print_cell(table, i, top ? table->columns[i].top : table->columns[i].heading, i == last_column(table), out);
+  for (uint32_t i = 0; i < count; i++) print_cell(table, i, heading_of(table, i, top), i + 1 == count, out);
   fputs(color ? "\033[0m\n" : "\n", out);
 }
 

@@ -44,6 +44,12 @@ static const architecture architectures[] = {
     {"cdna", 0.60, 0.45, 0.75, false, 6, 110, 110, {0.42, 0, 0}, {1.43, 1.79}, BLAS}, /* AMD's; assumed throughout */
 };
 
+/* Cards whose published times were looked at when the constants of their architecture, or of a device of cores its law,
+ * were chosen: docs/devices.md has the sources. */
+static const struct {
+  const char *architecture, *card;
+} fitted[] = {{"kepler", "k40c"}, {"ampere", "rtx3090"}, {"ada", "rtx4090"}, {"", "knl7250"}};
+
 /* A device of cores has a law instead. */
 static const architecture of_cores = {"", 1, 1, 1, false, 0, 0, 0, {0, 0, 0}, {0, 0}, 0};
 static const char *const not_of_cores[] = {"architecture",    "library_context_gib", "gemm_efficiency",
@@ -208,9 +214,26 @@ static void read_library_context(const sn_json *doc, const architecture *a, sn_d
   for (int conv = 0; conv < 2; conv++) d->eager_context_bytes[conv] = of_gib(a->eager[conv]);
 }
 
+/* A law of cores is one device's: it is not carried over. */
+static sn_times_from find_times_from(const architecture *a, const char *name) {
+  sn_times_from from = SN_TIMES_DATA_SHEET;
+  for (size_t i = 0; i < sizeof fitted / sizeof fitted[0]; i++) {
+    if (strcmp(fitted[i].architecture, a->name) != 0) continue;
+    if (strcmp(fitted[i].card, name) == 0) return SN_TIMES_FITTED;
+    if (*a->name) from = SN_TIMES_CARRIED_OVER;
+  }
+  return from;
+}
+
+const char *sn_times_from_name(sn_times_from from) {
+  static const char *const names[SN_TIMES_FROM] = {"data sheet", "carried over", "fitted"};
+  return names[from];
+}
+
 static sn_status read_rates(const sn_json *doc, sn_device *d, sn_err *err) {
   const architecture *a = d->cores.count > 0 ? &of_cores : read_architecture(doc, err);
   if (!a) return err->code;
+  d->times_from = find_times_from(a, d->name);
   d->flops = read_amount(doc, "fp32_tflops", 1e6, 1e12, NAN, err);
   read_tensor_cores(doc, d, err);
   d->multiprocessors = read_scaled(doc, "multiprocessors", 1, 1e6, 1, 0, err);

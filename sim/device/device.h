@@ -27,6 +27,17 @@ enum { SN_DEVICE_NAME = 64, SN_DEVICE_NOTE = 200 };
  * (reference, section 3; [SN] 2.2 charges TensorFlow with it). An assumption for every GPU, not a measurement. */
 #define SN_PAGEABLE_SHARE 0.5
 
+/* Where the constants of a device's times come from, beside the peaks of its data sheet. */
+typedef enum sn_times_from {
+  SN_TIMES_DATA_SHEET,   /* nowhere: no published time of its architecture was looked at */
+  SN_TIMES_CARRIED_OVER, /* they were chosen for another card of its architecture */
+  SN_TIMES_FITTED,       /* they were chosen with published times of this card in view (docs/devices.md) */
+  SN_TIMES_FROM
+} sn_times_from;
+
+/* "data sheet", "carried over", "fitted" */
+const char *sn_times_from_name(sn_times_from from);
+
 struct sn_device {
   char name[SN_DEVICE_NAME];
   char description[SN_DEVICE_NOTE];
@@ -39,8 +50,9 @@ struct sn_device {
   uint64_t conv_context_bytes;      /* what a net with a CONV adds to that in PyTorch: sn_device_load_eagerly() */
   uint64_t kernel_bytes; /* of a CPU, and more: what the kernels of a shape of CONV, DECONV or FC take, which are
                             made for it; measured (exec/session/calibrate.h). 0: not known, or in the above */
-  uint64_t blas_workspace_bytes;           /* what PyTorch gives a handle of cuBLAS */
-  uint64_t host_memory_bytes;              /* what the host has for tensors that are sent out; 0: not limited */
+  uint64_t blas_workspace_bytes; /* what PyTorch gives a handle of cuBLAS */
+  uint64_t host_memory_bytes;    /* what the host has for tensors that are sent out; 0: not limited */
+  sn_times_from times_from;
   double flops;                            /* fp32 FLOP/s, vendor's boost figure */
   double tensor_flops[SN_PRECISION_COUNT]; /* FLOP/s of products by tensor cores that add up in 32 bits, nothing
                                               sparse, vendor's figure; 0: it has none for that, fp32 is `flops` */

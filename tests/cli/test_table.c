@@ -205,11 +205,11 @@ static void tables_are_fitted(void **state) {
     const char *out, *rows;
   } cases[] = {
       {0, "",
-       "       peak   MiB  \nnet  before after %  what it is\na         1     2 3  of several words that are long\n"},
+       "       peak   MiB\nnet  before after %  what it is\na         1     2 3  of several words that are long\n"},
       {51, "",
-       "       peak   MiB  \nnet  before after %  what it is\na         1     2 3  of several words that are long\n"},
+       "       peak   MiB\nnet  before after %  what it is\na         1     2 3  of several words that are long\n"},
       {50, "",
-       "       peak   MiB  \nnet  before after %  what it is\na         1     2 3  of several words that are\n         "
+       "       peak   MiB\nnet  before after %  what it is\na         1     2 3  of several words that are\n         "
        "            long\n"},
       {40, "left out for want of width: peak %; -o FILE or a pipe shows all\n",
        "       peak   MiB\nnet  before after  what it is\na         1     2  of several words that\n"

@@ -98,6 +98,26 @@ static void known_devices(void **state) {
   assert_int_equal(sn_device_count(), ROWS);
 }
 
+/* Cards whose published times were looked at, their architectures, and all others; a user's own card is none of them. */
+static void times_come_from_somewhere(void **state) {
+  static const struct {
+    const char *gpu, *from;
+  } cases[] = {{"k40c", "fitted"},
+               {"rtx3090", "fitted"},
+               {"rtx4090", "fitted"},
+               {"knl7250", "fitted"},
+               {"a100_80", "carried over"},
+               {"l4", "carried over"},
+               {"t4", "data sheet"},
+               {"h200", "data sheet"},
+               {"mi300x", "data sheet"},
+               {"v100_16", "data sheet"},
+               {"manycore:cores=8,slots=1,tile=1", "data sheet"}};
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+    assert_string_equal(sn_times_from_name(load_gpu(cases[i].gpu).times_from), cases[i].from);
+}
+
 /* A context in PyTorch is what users report of such GPUs; all kernels at once take more, with a CONV more still. A
  * profile's own figure has no range. */
 static void library_contexts(void **state) {
@@ -315,10 +335,12 @@ static void slowest_link(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(known_devices),  cmocka_unit_test(library_contexts), cmocka_unit_test(paper_device),
-      cmocka_unit_test(unknown_names),  cmocka_unit_test(own_file),         cmocka_unit_test(own_constants),
-      cmocka_unit_test(no_overheads),   cmocka_unit_test(bad_files),        cmocka_unit_test(missing_files),
-      cmocka_unit_test(external_pools), cmocka_unit_test(slowest_link),
+      cmocka_unit_test(known_devices),    cmocka_unit_test(times_come_from_somewhere),
+      cmocka_unit_test(library_contexts), cmocka_unit_test(paper_device),
+      cmocka_unit_test(unknown_names),    cmocka_unit_test(own_file),
+      cmocka_unit_test(own_constants),    cmocka_unit_test(no_overheads),
+      cmocka_unit_test(bad_files),        cmocka_unit_test(missing_files),
+      cmocka_unit_test(external_pools),   cmocka_unit_test(slowest_link),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
