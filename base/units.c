@@ -88,12 +88,27 @@ char *sn_print_bytes(uint64_t bytes, char *text) {
   return text;
 }
 
+char *sn_print_digits(double value, int digits, char *text) {
+  enum { MOST_DECIMALS = 9 };
+  char rounded[SN_UNIT_TEXT];
+  if (!isfinite(value) || value == 0) {
+    snprintf(text, SN_UNIT_TEXT, isfinite(value) ? "0" : "-");
+    return text;
+  }
+  snprintf(rounded, sizeof rounded, "%.*e", digits - 1, value);
+  int decimals = digits - 1 - (int)strtol(strchr(rounded, 'e') + 1, NULL, 10);
+  decimals = decimals < 0 ? 0 : decimals > MOST_DECIMALS ? MOST_DECIMALS : decimals;
+  snprintf(text, SN_UNIT_TEXT, "%.*f", decimals, strtod(rounded, NULL));
+  return text;
+}
+
 char *sn_print_time(int64_t ns, char *text) {
   static const char *const names[] = {"ns", "us", "ms", "s"};
   double value = (double)ns;
   int unit = 0;
-  for (; fabs(value) >= (unit == 0 ? 1000 : 999.995) && unit < 3; unit++) value /= 1000;
-  snprintf(text, SN_UNIT_TEXT, unit == 0 ? "%.0f %s" : "%.2f %s", value, names[unit]);
+  char digits[SN_UNIT_TEXT];
+  for (; fabs(value) >= (unit == 0 ? 1000 : 999.5) && unit < 3; unit++) value /= 1000;
+  snprintf(text, SN_UNIT_TEXT, "%.24s %s", sn_print_digits(value, 3, digits), names[unit]);
   return text;
 }
 

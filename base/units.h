@@ -18,9 +18,11 @@ sn_status sn_parse_bytes(const char *text, const char *what, uint64_t low, uint6
 enum { SN_UNIT_TEXT = 32 };
 
 /* Printers write into the caller's buffer of SN_UNIT_TEXT bytes and return it. */
-char *sn_print_bytes(uint64_t bytes, char *text); /* "886.23 MiB", "1.50 GiB" (1024-based) */
-char *sn_print_time(int64_t ns, char *text);      /* "3.40 ms" */
-char *sn_print_count(uint64_t count, char *text); /* "62.38 M" */
-char *sn_print_real(double value, char *text);    /* the fewest digits that read back as it; "null" for no number */
+char *sn_print_bytes(uint64_t bytes, char *text);            /* "886.23 MiB", "1.50 GiB" (1024-based) */
+char *sn_print_time(int64_t ns, char *text);                 /* "3.40 ms" */
+char *sn_print_count(uint64_t count, char *text);            /* "62.38 M" */
+char *sn_print_digits(double value, int digits, char *text); /* so many that count: 3 of 1234.5 are "1230"; "-" for no
+                                                                 number */
+char *sn_print_real(double value, char *text); /* the fewest digits that read back as it; "null" for no number */
 
 #endif

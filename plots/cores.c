@@ -2,6 +2,7 @@
  * the colour of its operator. Second hardware threads are a band of their own above the first ones', hatched, as they
  * have the same cores at the same time. Threads that float over all cores (KxP with more threads than cores) are
  * stacked by the worker that has them. O(operations); as text O(operations * cells they cover). */
+#include "base/units.h"
 #include "plots/plot_internal.h"
 
 #include <inttypes.h>
@@ -220,14 +221,14 @@ static sn_status put_slot(FILE *out, const field *f, bool second, unsigned colum
 sn_status sn__cores_text(FILE *out, const sn__chart *chart, sn_err *err) {
   const field f = measure(chart->timeline);
   unsigned columns = chart->columns - LABEL_COLUMNS - 1, rows = chart->rows - OTHER_ROWS, at = 0;
-  char end[32];
+  char ms[SN_UNIT_TEXT], end[SN_UNIT_TEXT + 8];
   if (f.has_second) rows = (rows - 2) / 2;
   if (rows > f.height) rows = f.height; /* a core has a line at most */
   sn__put_subject(out, chart, sn__put_plain);
   fprintf(out, "\n\n%s\n", unit_of(&f));
   for (int second = f.has_second; second >= 0; second--)
     if (put_slot(out, &f, second, columns, rows, err) != SN_OK) return err->code;
-  snprintf(end, sizeof end, "%.2f ms", (double)chart->timeline->end_ns / 1e6);
+  snprintf(end, sizeof end, "%s ms", sn_print_digits((double)chart->timeline->end_ns / 1e6, 3, ms));
   fprintf(out, "%*s0%*s\n", LABEL_COLUMNS, "", (int)columns - 1, end);
   for (unsigned part = SN__PART_CONV; part <= SN__PART_OTHER; part++)
     if (is_used(chart->timeline, part))

@@ -9,6 +9,7 @@
  * behind what it should have by now, so that of any stretch each kind gets its share of columns, however short its bars
  * (error diffusion, Floyd and Steinberg 1976, along one line). O(bars + columns + levels). A lane that waits has
  * nothing to do; only waiting of a compute lane that is the only one is drawn. */
+#include "base/units.h"
 #include "plots/plot_internal.h"
 
 #include <inttypes.h>
@@ -184,11 +185,11 @@ static uint64_t most_memory(const sn_timeline *t) {
 
 static void put_key(FILE *out, const sn__chart *chart, const int64_t *ns) {
   const char *separator = "plot";
-  char name[80];
+  char name[80], ms[SN_UNIT_TEXT];
   sn__put_key_panel(out, chart, 0.17);
   for (int k = 0; k < IDLE; k++) {
     if (ns[k] == 0) continue;
-    snprintf(name, sizeof name, "%s, %.*f ms", paints[k].name, ns[k] < 100000000 ? 2 : 0, (double)ns[k] / 1e6);
+    snprintf(name, sizeof name, "%s, %s ms", paints[k].name, sn_print_digits((double)ns[k] / 1e6, 3, ms));
     sn__put_key_entry(out, separator, paints[k].colour, name);
     separator = ",";
   }
@@ -292,7 +293,7 @@ sn_status sn__lanes_text(FILE *out, const sn__chart *chart, sn_err *err) {
   int label_columns = sn_timeline_is_corun(t) ? 9 : 8;
   const rows r = rows_of(t, chart->columns - (unsigned)label_columns - 1);
   int64_t ns[KINDS] = {0};
-  char end[32];
+  char ms[SN_UNIT_TEXT], end[SN_UNIT_TEXT + 8];
   unsigned char *kinds = make_columns(&r, err);
   if (!kinds) return err->code;
   sum_kinds(t, ns);
@@ -300,9 +301,10 @@ sn_status sn__lanes_text(FILE *out, const sn__chart *chart, sn_err *err) {
   fputs("\n\n", out);
   for (uint32_t row = 0; row < r.n_lanes; row++) put_lane(out, &r, row, label_columns, kinds);
   free(kinds);
-  snprintf(end, sizeof end, "%.2f ms", (double)t->end_ns / 1e6);
+  snprintf(end, sizeof end, "%s ms", sn_print_digits((double)t->end_ns / 1e6, 3, ms));
   fprintf(out, "%*s0%*s\n\n", label_columns, "", (int)r.columns - 1, end);
   for (int k = 0; k < IDLE; k++)
-    if (ns[k] > 0) fprintf(out, "%c %-20s %10.2f ms\n", paints[k].letter, paints[k].name, (double)ns[k] / 1e6);
+    if (ns[k] > 0)
+      fprintf(out, "%c %-20s %10s ms\n", paints[k].letter, paints[k].name, sn_print_digits((double)ns[k] / 1e6, 3, ms));
   return SN_OK;
 }

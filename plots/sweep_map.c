@@ -2,6 +2,7 @@
  * second, the greener the faster, or says that it does not fit. Strategies that come to the same with every value share
  * a row. As a gnuplot script, and as text, for which columns that have no room beside each other come below each other.
  * The best is said in a sentence above. O(strategies^2 * values + points * strategies). */
+#include "base/units.h"
 #include "models/zoo/zoo.h"
 #include "plots/plot_internal.h"
 
@@ -95,7 +96,7 @@ static const char *unit(const sn__sweep_chart *chart) {
 
 static void put_sentence(FILE *out, const map *m, const char *separator,
                          void (*put)(FILE *out, const char *text, size_t most)) {
-  char text[SN__SWEEP_X_TEXT];
+  char text[SN__SWEEP_X_TEXT], speed[SN_UNIT_TEXT];
   sn_plot_x x = m->chart->x;
   if (!m->limit) {
     fputs("nothing that was tried fits", out);
@@ -108,19 +109,21 @@ static void put_sentence(FILE *out, const map *m, const char *separator,
     fputs(separator, out);
   }
   assert(m->best); /* where one fits, one is the fastest */
-  fprintf(out, "fastest: %.1f %s/s, %s ", m->best->images_per_second, unit(m->chart), x_word(m->chart));
+  fprintf(out, "fastest: %s %s/s, %s ", sn_print_digits(m->best->images_per_second, 3, speed), unit(m->chart),
+          x_word(m->chart));
   put(out, sn__sweep_x_text(m->chart, sn__sweep_x(m->chart, m->best), text), 32);
   fputs(" with ", out);
   put(out, m->best->strategy, 40);
 }
 
 static void put_figure(FILE *out, const sn_sweep_row *row, int width) {
+  char speed[SN_UNIT_TEXT];
   if (!row)
     fprintf(out, "%*s", width, "");
   else if (!row->fits)
     fprintf(out, "%*s", width, "no");
   else
-    fprintf(out, "%*.*f", width, row->images_per_second < 100 ? 1 : 0, row->images_per_second);
+    fprintf(out, "%*s", width, sn_print_digits(row->images_per_second, 3, speed));
 }
 
 /* What the picture is not over. */

@@ -96,8 +96,8 @@ static void step_cells(sn_table *table, const adviser *a, uint32_t i) {
   }
   step s = step_between(front(a, i - 1), front(a, i));
   sn_table_cell(table, "%.1f", (double)s.saved_bytes / SN_MIB);
-  sn_table_cell(table, "%.2f", (double)s.paid_ns / 1e6);
-  sn_table_cell(table, s.mib_per_ms < 1e5 ? "%.2f" : "%.3g", s.mib_per_ms);
+  sn_table_fine_figure(table, (double)s.paid_ns / 1e6);
+  sn_table_fine_figure(table, s.mib_per_ms);
 }
 
 enum { GIVEN = 3, HOST = 6 }; /* columns */
@@ -133,7 +133,7 @@ static sn_status print_table(const adviser *a, const sn_out *out, sn_err *err) {
     sn_table_cell(table, "%.1f", (double)c->result->peak_device_bytes / SN_MIB);
     sn_table_cell(table, "%.1f", (double)over_bound(c) / SN_MIB);
     sn_table_cell(table, c->result->host_bytes ? "%.1f" : "-", (double)c->result->host_bytes / SN_MIB);
-    sn_table_cell(table, "%.2f", (double)c->result->iteration_ns / 1e6);
+    sn_table_fine_figure(table, (double)c->result->iteration_ns / 1e6);
     step_cells(table, a, i);
     if (!c->result->fits) sn_table_dim(table);
   }
@@ -168,13 +168,14 @@ static const char *memory_option(const sn_combination *c, char *text, size_t roo
 
 static void print_best(const adviser *a, FILE *out) {
   const sn_combination *best = a->advice->best;
-  char name[SN_STRATEGY_TEXT], left[SN_UNIT_TEXT], memory[40];
+  char name[SN_STRATEGY_TEXT], left[SN_UNIT_TEXT], speed[SN_UNIT_TEXT], memory[40];
   if (!best) return;
   fprintf(out, "\ncheapest that fits: --strategy %s", sn_strategy_name(best->strategy, name));
   if (!sn_dialect_of(best->strategy.dialect)->eager)
     fprintf(out, " --workspace %s%s", sn_workspace_name(best->workspace), memory_option(best, memory, sizeof memory));
   fputs("\n", out);
-  fprintf(out, "%.2f %s/s, %s to spare", best->result->images_per_second, sn_capacity_unit(&a->question),
+  fprintf(out, "%s %s/s, %s to spare", sn_print_digits(best->result->images_per_second, 3, speed),
+          sn_capacity_unit(&a->question),
           sn_print_bytes(a->question.device.memory_bytes - best->result->peak_device_bytes, left));
   if (a->question.margin_bytes)
     fprintf(out, " beside the margin of %s\n", sn_print_bytes(a->question.margin_bytes, left));
@@ -322,7 +323,10 @@ static void print_all(const adviser *a, const sn_out *out, sn_err *err) {
   print_heading(a, p->stream);
   if (a->for_pytorch) print_answer(a, p, err);
   print_count(a, p->stream);
-  if (err->code == SN_OK && print_table(a, p, err) == SN_OK) print_legend(a, p->stream);
+  if (err->code == SN_OK && print_table(a, p, err) == SN_OK) {
+    sn_capacity_print_times(&a->question, p->stream);
+    print_legend(a, p->stream);
+  }
   if (!a->for_pytorch) print_best(a, p->stream);
   if (err->code == SN_OK && !a->for_pytorch)
     sn_advise_print_splits(a->splits, &a->question, front(a, 0)->result->iteration_ns, p, err);

@@ -18,7 +18,7 @@ static void compare_cells(sn_table *table, const sn_result *rule, const sn_resul
     sn_table_cell(table, "-");
     return;
   }
-  sn_table_cell(table, "%.2f", (double)other->iteration_ns / 1e6);
+  sn_table_fine_figure(table, (double)other->iteration_ns / 1e6);
   sn_table_cell(table, "%+.2f", ((double)rule->iteration_ns / (double)other->iteration_ns - 1) * 100);
 }
 
@@ -37,7 +37,7 @@ static sn_status print_rules(const sn_optimum *o, const sn_out *out, sn_err *err
     sn_table_cell(table, "%s", sn_strategy_name(rule->strategy, name));
     sn_table_cell(table, "%.1f", (double)rule->result->peak_device_bytes / SN_MIB);
     sn_table_cell(table, rule->result->host_bytes ? "%.1f" : "-", (double)rule->result->host_bytes / SN_MIB);
-    sn_table_cell(table, "%.2f", (double)rule->result->iteration_ns / 1e6);
+    sn_table_fine_figure(table, (double)rule->result->iteration_ns / 1e6);
     compare_cells(table, rule->result, rule->best);
     compare_cells(table, rule->result, rule->sent);
     if (!rule->result->fits) sn_table_dim(table);
@@ -56,7 +56,7 @@ static sn_status print_line(const sn_optimum_line *line, const sn_out *out, sn_e
   sn_table *table = sn_table_new(columns, sizeof columns / sizeof columns[0]);
   for (uint32_t i = 0; i < line->count; i++) {
     sn_table_cell(table, "%.1f", (double)line->points[i]->peak_device_bytes / SN_MIB);
-    sn_table_cell(table, "%.2f", (double)line->points[i]->iteration_ns / 1e6);
+    sn_table_fine_figure(table, (double)line->points[i]->iteration_ns / 1e6);
     sn_table_cell(table, "%" PRIu32, line->points[i]->recomputed_layers);
   }
   sn_status status = sn_out_table(out, table, err);

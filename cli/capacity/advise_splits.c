@@ -47,8 +47,8 @@ static sn_status print_table(const sn_splits *splits, const sn_question *q, int6
     sn_table_cell(table, "%" PRIu32, s->batch);
     sn_table_cell(table, "%" PRIu32, batches_of(s, q));
     sn_table_cell(table, "%.1f", (double)s->result->peak_device_bytes / SN_MIB);
-    sn_table_cell(table, "%.2f", (double)s->result->iteration_ns / 1e6);
-    sn_table_cell(table, "%.2f", (double)(s->result->iteration_ns - whole_ns) / 1e6);
+    sn_table_figure(table, true, (double)s->result->iteration_ns / 1e6);
+    sn_table_figure(table, true, (double)(s->result->iteration_ns - whole_ns) / 1e6);
   }
   sn_status status = sn_out_table(out, table, err);
   sn_table_free(table);

@@ -4,6 +4,7 @@
 #include "base/units.h"
 #include "cli/frame/report.h"
 #include "cli/frame/row_groups.h"
+#include "cli/frame/times.h"
 #include "cli/options/table.h"
 #include "models/zoo/zoo.h"
 #include "sim/device/link.h"
@@ -53,6 +54,23 @@ void sn_capacity_print_switches(const sn_question *q, FILE *out) {
 const char *sn_capacity_unit(const sn_question *q) {
   if (sn_net_is_recording(q->args->net)) return "samples";
   return sn_report_unit(q->net ? q->net->values[0].dtype == SN_I64 : sn_net_is_sequence(q->args->net));
+}
+
+/* Before a network is made of the sizes that are looked for, its name has to say what it reads. */
+static sn_timed timed(const sn_question *q, sn_strategy strategy) {
+  if (q->net) return sn_timed_of(q->net, &q->device, &q->options, strategy);
+  return (sn_timed){.card = q->device.name,
+                    .strategy = strategy,
+                    .precision = q->options.iteration.precision,
+                    .inference = q->options.iteration.inference,
+                    .tokens = sn_net_is_sequence(q->args->net),
+                    .calibrated = q->calibration != NULL};
+}
+
+void sn_capacity_print_times(const sn_question *q, FILE *out) {
+  sn_timed rows[SN_ARGS_STRATEGIES];
+  for (uint32_t i = 0; i < q->n_strategies; i++) rows[i] = timed(q, q->strategies[i]);
+  sn_times_print(rows, q->n_strategies, out);
 }
 
 void sn_capacity_print_context(const sn_question *q, FILE *out) {

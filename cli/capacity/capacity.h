@@ -23,6 +23,9 @@ void sn_capacity_print_switches(const sn_question *question, FILE *out);
 /* What a batch is made of: "images", "sequences". */
 const char *sn_capacity_unit(const sn_question *q);
 
+/* How far the times of the question's strategies are from what was measured, a line. */
+void sn_capacity_print_times(const sn_question *q, FILE *out);
+
 /* "context 460.80 MiB", and PyTorch's where one of its strategies is asked about. */
 void sn_capacity_print_context(const sn_question *q, FILE *out);
 /* ", on k40c: 11.17 GiB usable", a line about the margin where there is one, and the begin of one with the switches. */

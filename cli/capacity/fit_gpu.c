@@ -190,7 +190,7 @@ static sn_status print_table(const ranking *r, const sn_out *out, sn_err *err) {
     const candidate *c = &r->all[i];
     sn_table_cell(table, "%s", c->device.name);
     sn_table_cell(table, c->fits ? "yes" : "no");
-    sn_table_cell(table, c->fits ? "%.2f" : "-", c->images_per_second);
+    sn_table_figure(table, c->fits, c->images_per_second);
     sn_table_cell(table, "%.1f%s", (double)(c->device.memory_bytes + c->margin_bytes) / SN_MIB,
                   c->device.memory_nominal ? "*" : "");
     sn_table_cell(table, "%.1f", (double)c->device_bytes / SN_MIB);

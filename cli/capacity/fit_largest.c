@@ -50,7 +50,7 @@ static void result_cells(sn_table *table, const sn_fit_answer *x) {
   sn_table_cell(table, x->has_next ? "%.1f" : "-", (double)x->next_device_bytes / SN_MIB);
   sn_table_cell(table, x->result && x->result->host_bytes ? "%.1f" : "-",
                 x->result ? (double)x->result->host_bytes / SN_MIB : 0);
-  sn_table_cell(table, x->result ? "%.2f" : "-", x->result ? x->result->images_per_second : 0);
+  sn_table_figure(table, x->result != NULL, x->result ? x->result->images_per_second : 0);
 }
 
 static bool uses_host(const sn_fit *fit) {
@@ -147,9 +147,10 @@ static sn_status print_answer(const asked *a, const sn_out *out, sn_err *err) {
 }
 
 static void print_best(const asked *a, const sn_fit_answer *best, FILE *out) {
-  char name[SN_STRATEGY_TEXT], host[SN_UNIT_TEXT];
-  fprintf(out, "\nlargest: %s, %s %" PRIu32 ", %.2f %s/s", sn_strategy_name(best->strategy, name), knob_name(a),
-          best->search.value, best->result->images_per_second, sn_capacity_unit(&a->question));
+  char name[SN_STRATEGY_TEXT], host[SN_UNIT_TEXT], speed[SN_UNIT_TEXT];
+  fprintf(out, "\nlargest: %s, %s %" PRIu32 ", %s %s/s", sn_strategy_name(best->strategy, name), knob_name(a),
+          best->search.value, sn_print_digits(best->result->images_per_second, 3, speed),
+          sn_capacity_unit(&a->question));
   if (best->result->host_bytes)
     fprintf(out, ", with %s of host memory", sn_print_bytes(best->result->host_bytes, host));
   fputs("\n", out);
@@ -159,6 +160,7 @@ static sn_status print_all(const asked *a, const sn_out *out, sn_err *err) {
   const sn_fit_answer *best = sn_fit_best(a->fit);
   print_heading(a, out->stream);
   if (print_table(a, out, err) != SN_OK) return err->code;
+  sn_capacity_print_times(&a->question, out->stream);
   print_proof(a, out->stream);
   bool one = a->answer && a->args->n_strategies == 0 && a->answer->runtime == SN_RUNTIME_PYTORCH;
   if (one && print_answer(a, out, err) != SN_OK) return err->code;

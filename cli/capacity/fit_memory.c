@@ -46,7 +46,7 @@ static sn_status print_table(const sn_question *q, const sn_memory *memory, cons
     sn_table_cell(table, a->memory_bytes ? "%.3f" : "none", (double)a->memory_bytes / SN_MIB);
     sn_table_cell(table, a->memory_bytes ? "%.3f" : "-", (double)a->result->pool_bytes / SN_MIB);
     sn_table_cell(table, a->result->host_bytes ? "%.1f" : "-", (double)a->result->host_bytes / SN_MIB);
-    sn_table_cell(table, a->memory_bytes ? "%.2f" : "-", a->result->images_per_second);
+    sn_table_figure(table, a->memory_bytes > 0, a->result->images_per_second);
     sn_table_cell(table, "%s", sn_capacity_binding(&a->binding, binding, sizeof binding));
   }
   if (!uses_host(memory)) sn_table_hide(table, HOST);
@@ -85,6 +85,7 @@ static sn_status print_all(const sn_question *q, const sn_memory *memory, const 
   const sn_memory_answer *best = sn_memory_best(memory);
   print_heading(q, out->stream);
   if (print_table(q, memory, out, err) != SN_OK) return err->code;
+  sn_capacity_print_times(q, out->stream);
   print_proof(memory, out->stream);
   if (memory->n_answers > 1 && best->memory_bytes)
     fprintf(out->stream, "least: %s, %" PRIu64 " bytes\n", sn_strategy_name(best->strategy, name), best->memory_bytes);

@@ -4,6 +4,7 @@
 #include "cli/capacity/capacity.h"
 #include "cli/frame/json.h"
 #include "cli/frame/question.h"
+#include "cli/frame/times.h"
 #include "cli/options/options.h"
 #include "cli/options/table.h"
 #include "sim/share/colour.h"
@@ -49,8 +50,8 @@ static void put_row(sn_table *table, const cost *c, sn_memcost_option option) {
   sn_table_cell(table, "%.3f", (double)row->bytes / MIB);
   sn_table_cell(table, "%.1f", 100 * (double)row->bytes / (double)c->memcost.rows[SN_MEMCOST_NONE].bytes);
   sn_table_cell(table, "%" PRIu32, row->regions);
-  sn_table_cell(table, "%.2f", (double)row->unshared_ns / 1e6);
-  sn_table_cell(table, "%.2f", (double)row->critical_ns / 1e6);
+  sn_table_figure(table, true, (double)row->unshared_ns / 1e6);
+  sn_table_figure(table, true, (double)row->critical_ns / 1e6);
 }
 
 static sn_status print_table(const cost *c, const sn_out *out, sn_err *err) {
@@ -67,6 +68,7 @@ static sn_status print_table(const cost *c, const sn_out *out, sn_err *err) {
   for (sn_memcost_option o = 0; o < SN_MEMCOST_OPTIONS; o++) put_row(table, c, o);
   sn_table_print(table, out->stream, out->color, err);
   sn_table_free(table);
+  sn_times_print_unmeasured(out->stream);
   return err->code;
 }
 

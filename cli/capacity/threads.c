@@ -5,6 +5,7 @@
 #include "cli/capacity/capacity.h"
 #include "cli/frame/json.h"
 #include "cli/frame/question.h"
+#include "cli/frame/times.h"
 #include "cli/options/options.h"
 #include "cli/options/table.h"
 #include "models/op/op.h"
@@ -104,8 +105,8 @@ static void put_row(sn_table *table, const row *r) {
   sn_table_cell(table, "%" PRIu32, r->kind->threads);
   sn_table_cell(table, "%" PRIu32, r->kind->instances);
   sn_table_cell(table, "%" PRIu32, r->shapes);
-  sn_table_cell(table, "%.2f", (double)r->ns / 1e6);
-  sn_table_cell(table, "%.2f", (double)r->all_cores_ns / 1e6);
+  sn_table_figure(table, true, (double)r->ns / 1e6);
+  sn_table_figure(table, true, (double)r->all_cores_ns / 1e6);
   sn_table_cell(table, "%.1f", loss_percent(r->all_cores_ns, r->ns));
   sn_table_cell(table, "%" PRIu32, r->samples);
   sn_table_cell(table, "%.1f", 100 * r->accuracy);
@@ -123,8 +124,8 @@ static void put_sum(sn_table *table, const answer *a) {
   sn_table_cell(table, "-");
   sn_table_cell(table, "%" PRIu32, a->times->n_ops);
   sn_table_cell(table, "%" PRIu32, a->times->n_classes);
-  sn_table_cell(table, "%.2f", (double)ns / 1e6);
-  sn_table_cell(table, "%.2f", (double)all_cores_ns / 1e6);
+  sn_table_figure(table, true, (double)ns / 1e6);
+  sn_table_figure(table, true, (double)all_cores_ns / 1e6);
   sn_table_cell(table, "%.1f", loss_percent(all_cores_ns, ns));
   sn_table_cell(table, "%" PRIu32, samples);
   sn_table_cell(table, "%.1f", 100 * a->times->accuracy);
@@ -148,6 +149,7 @@ static sn_status print_table(const answer *a, const sn_out *out, sn_err *err) {
   put_sum(table, a);
   sn_out_table(out, table, err);
   sn_table_free(table);
+  if (!a->measured) sn_times_print_unmeasured(out->stream);
   return err->code;
 }
 

@@ -135,8 +135,8 @@ static bool has_time(const sn_result *r) {
 }
 
 static void time_cells(sn_table *table, const sn_result *a, const sn_result *b) {
-  sn_table_cell(table, has_time(a) ? "%.2f" : "-", (double)a->iteration_ns / MS);
-  sn_table_cell(table, has_time(b) ? "%.2f" : "-", (double)b->iteration_ns / MS);
+  sn_table_figure(table, has_time(a), (double)a->iteration_ns / MS);
+  sn_table_figure(table, has_time(b), (double)b->iteration_ns / MS);
   if (has_time(a) && has_time(b))
     change_cell(table, (double)a->iteration_ns, (double)b->iteration_ns);
   else

@@ -6,7 +6,6 @@
 #include "sim/capacity/bands.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -173,13 +172,8 @@ static void print_verdict(const sn_answer *a, const sn_out *out) {
 
 /* Two digits that count where times are formulas', three where they were measured. */
 static void time_cell(sn_table *table, const sn_answer *a, double value) {
-  const int digits = sn_band_is_measured(a->time_band) ? 3 : 2;
-  const double most = pow(10, digits);
-  int whole = value < 1 ? 0 : 1; /* digits in front of the point */
-  double scale = 1;
-  while (whole < digits && value >= pow(10, whole)) whole++;
-  while (value / scale >= most) scale *= 10;
-  sn_table_cell(table, "%.*f", digits - whole, scale > 1 ? scale * floor(value / scale + 0.5) : value);
+  char text[SN_UNIT_TEXT];
+  sn_table_cell(table, "%s", sn_print_digits(value, sn_band_is_measured(a->time_band) ? 3 : 2, text));
 }
 
 /* Several changes together are too long for 80 columns: each has a row, the last beside the figures. */
@@ -336,6 +330,14 @@ static void print_note(const char *note, FILE *out) {
   }
 }
 
+static void print_bands(const sn_answer *a, FILE *out) {
+  char text[SN_BANDS_TEXT + 24];
+  snprintf(text, sizeof text, "%.*s;", SN_BANDS_TEXT, a->memory_band);
+  print_note(text, out);
+  snprintf(text, sizeof text, "%.*s (docs/truth.md)", SN_BANDS_TEXT, a->time_band);
+  print_note(text, out);
+}
+
 sn_status sn_answer_print(const sn_answer *a, const char *unit, const sn_out *out, sn_err *err) {
   print_verdict(a, out);
   bool only_as_is = a->n_changes == 1 && a->changes[0].kind == SN_CHANGE_NONE && a->verdict == SN_VERDICT_YES;
@@ -345,11 +347,7 @@ sn_status sn_answer_print(const sn_answer *a, const char *unit, const sn_out *ou
   }
   if (a->n_changes == 0) print_no_change(a, out->stream);
   print_note(a->note, out->stream);
-  if (*a->memory_band) {
-    fputs("  ", out->stream);
-    sn_table_printf(out->stream, "%s;", a->memory_band);
-    sn_table_printf(out->stream, "\n  %s (docs/truth.md)\n", a->time_band);
-  }
+  if (*a->memory_band) print_bands(a, out->stream);
   if (a->n_groups > 0) print_groups(a, out->stream);
   return SN_OK;
 }

@@ -5,6 +5,7 @@
 #include "base/units.h"
 #include "cli/frame/answer.h"
 #include "cli/frame/row_groups.h"
+#include "cli/frame/times.h"
 #include "cli/options/table.h"
 #include "models/zoo/zoo.h"
 #include "sim/ask/explain.h"
@@ -265,11 +266,11 @@ static void corun_cells(sn_table *table, const sn_result *r, const sn_result *fi
 }
 
 static void time_cells(sn_table *table, const sn_result *r, const sn_result *first) {
-  sn_table_cell(table, r->fits ? "%.2f" : "-", (double)r->iteration_ns / MS);
+  sn_table_figure(table, r->fits, (double)r->iteration_ns / MS);
   corun_cells(table, r, first);
-  sn_table_cell(table, r->fits && r->stall_ns ? "%.2f" : "-", (double)r->stall_ns / MS);
-  sn_table_cell(table, r->fits && r->allocation_ns ? "%.2f" : "-", (double)r->allocation_ns / MS);
-  sn_table_cell(table, r->fits ? "%.2f" : "-", r->images_per_second);
+  sn_table_figure(table, r->fits && r->stall_ns, (double)r->stall_ns / MS);
+  sn_table_figure(table, r->fits && r->allocation_ns, (double)r->allocation_ns / MS);
+  sn_table_figure(table, r->fits, r->images_per_second);
   if (r->pool_step)
     sn_table_cell(table, "%" PRIu32 " %s %s (%s)", r->pool_step, r->pool_layer, r->pool_pass, r->pool_cause);
   else
@@ -398,10 +399,11 @@ static void print_least(const sn_run *run, FILE *out) {
 
 static void print_summary(const sn_run *run, const char *fastest_is, FILE *out) {
   const sn_result *fastest = sn_run_best(run);
+  char speed[SN_UNIT_TEXT];
   if (run->n_results < 2) return;
   if (fastest)
-    sn_table_printf(out, "\n%s %s, %.2f %s/s\n", fastest_is, fastest->strategy, fastest->images_per_second,
-                    sn_report_run_unit(run));
+    sn_table_printf(out, "\n%s %s, %s %s/s\n", fastest_is, fastest->strategy,
+                    sn_print_digits(fastest->images_per_second, 3, speed), sn_report_run_unit(run));
   else
     fputs("\nnone fits\n", out);
   print_least(run, out);
@@ -418,7 +420,7 @@ static sn_status print_steps(const sn_result *r, const sn_out *out, sn_err *err)
       {"workspace", "MiB", SN_TABLE_NUMBER},
       {"device", "MiB", SN_TABLE_NUMBER},
       {"begin", "ms", SN_TABLE_NUMBER | SN_TABLE_GAP},
-      {"end", "ms", SN_TABLE_NUMBER},
+      {"takes", "ms", SN_TABLE_NUMBER},
   };
   sn_table_printf(out->stream, "\n%s: steps\n", r->strategy);
   sn_table *table = sn_table_new(columns, sizeof columns / sizeof columns[0]);
@@ -432,8 +434,8 @@ static sn_status print_steps(const sn_result *r, const sn_out *out, sn_err *err)
     sn_table_cell(table, "%" PRIu32, s->live_tensors);
     sn_table_cell(table, s->workspace_bytes ? "%.3f" : "-", (double)s->workspace_bytes / MIB);
     sn_table_cell(table, "%.3f", (double)s->device_bytes / MIB);
-    sn_table_cell(table, "%.3f", (double)s->begin_ns / MS);
-    sn_table_cell(table, "%.3f", (double)s->end_ns / MS);
+    sn_table_figure(table, true, (double)s->begin_ns / MS);
+    sn_table_figure(table, true, (double)(s->end_ns - s->begin_ns) / MS);
   }
   sn_status status = sn_out_table(out, table, err);
   sn_table_free(table);
@@ -569,6 +571,7 @@ static sn_status print_rows(const sn_run *run, const sn_run *rest, sn_report_wis
   if (print_results(rest, out, err) != SN_OK) return err->code;
   sn_report_failures(run, "not planned", out->stream);
   print_host_limited(rest, out->stream);
+  sn_times_print_run(rest, out->stream);
   print_live(rest, out->stream);
   print_summary(rest, both ? "in SuperNeurons' runtime the fastest that fits is" : "fastest that fits:", out->stream);
   return SN_OK;

@@ -4,6 +4,7 @@
 #define SN_CLI_FRAME_REPORT_H
 
 #include "base/err.h"
+#include "cli/frame/times.h"
 #include "cli/options/out.h"
 #include "sim/ask/run.h"
 #include "sim/device/external.h"

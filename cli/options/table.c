@@ -3,6 +3,7 @@
 #include "cli/options/table.h"
 
 #include "base/arena.h"
+#include "base/units.h"
 #include "base/utf8.h"
 
 #include <assert.h>
@@ -112,6 +113,16 @@ void sn_table_cell(sn_table *table, const char *format, ...) {
   uint32_t *most = &table->width[table->n_cells % table->n_columns];
   if (width > *most) *most = width;
   table->cells[table->n_cells++] = text;
+}
+
+void sn_table_figure(sn_table *table, bool known, double value) {
+  char text[SN_UNIT_TEXT];
+  sn_table_cell(table, "%s", known ? sn_print_digits(value, 3, text) : "-");
+}
+
+void sn_table_fine_figure(sn_table *table, double value) {
+  char text[SN_UNIT_TEXT];
+  sn_table_cell(table, "%s", sn_print_digits(value, 4, text));
 }
 
 void sn_table_dim(sn_table *table) {

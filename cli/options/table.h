@@ -39,6 +39,10 @@ void sn_table_free(sn_table *table);
 
 /* The next cell, left to right, top to bottom. */
 void sn_table_cell(sn_table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The next cell is a time, a speed or a price: three digits, as no model of these has more; "-" where it is not known. */
+void sn_table_figure(sn_table *table, bool known, double value);
+/* The same with four digits, where rows of one front differ by less. */
+void sn_table_fine_figure(sn_table *table, double value);
 /* The row of the last cell is printed dim where there is colour. */
 void sn_table_dim(sn_table *table);
 

@@ -6,11 +6,13 @@
 #include "cli/frame/file_conflict.h"
 #include "cli/frame/json.h"
 #include "cli/frame/report.h"
+#include "cli/frame/times.h"
 #include "cli/options/table.h"
 #include "cli/sweep/sweep.h"
 #include "models/zoo/zoo.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const double GIB = 1073741824.0;
@@ -158,7 +160,7 @@ static void add_group(const sn_sweep_row *rows, uint32_t count, const sn_conditi
   sn_table_cell(table, "%" PRIu32, rows->batch);
   sn_table_cell(table, "%" PRIu32 "/%" PRIu32, b.n_fit, count);
   sn_table_cell(table, "%s", b.fastest ? b.fastest->strategy : b.n_failed == count ? "failed" : "-");
-  sn_table_cell(table, b.fastest ? "%.2f" : "-", b.fastest ? b.fastest->images_per_second : 0);
+  sn_table_figure(table, b.fastest != NULL, b.fastest ? b.fastest->images_per_second : 0);
   gib_cell(table, b.fastest ? b.fastest->peak_device_bytes : 0);
   gib_cell(table, b.smallest ? b.smallest->least_device_bytes : 0);
   if (!b.fastest) sn_table_dim(table);
@@ -192,6 +194,23 @@ static void print_heading(const sn_sweep *sweep, FILE *out) {
   fputs("\n\n", out);
 }
 
+/* Of all points that fit. */
+static sn_status print_times(const sn_sweep *sweep, FILE *out, sn_err *err) {
+  sn_timed *rows = calloc((size_t)sweep->n_rows + 1, sizeof *rows);
+  uint32_t count = 0;
+  if (!rows) return sn_fail_memory(err);
+  for (uint32_t i = 0; i < sweep->n_rows; i++) {
+    const sn_sweep_row *r = &sweep->rows[i];
+    if (!r->fits || !sn_times_read(r->strategy, &r->conditions, &rows[count])) continue;
+    rows[count].card = r->gpu;
+    rows[count].recorded = sn_net_is_recording(r->net);
+    rows[count++].tokens = sn_net_is_sequence(r->net);
+  }
+  sn_times_print(rows, count, out);
+  free(rows);
+  return SN_OK;
+}
+
 static sn_status print_table(const sn_sweep *sweep, const sn_out *out, sn_err *err) {
   const sn_condition *order[SN_CONDITION_ROWS];
   sn_table_column columns[COLUMNS];
@@ -210,7 +229,7 @@ static sn_status print_table(const sn_sweep *sweep, const sn_out *out, sn_err *e
   print_heading(sweep, out->stream);
   sn_status status = sn_out_table(out, table, err);
   sn_table_free(table);
-  return status;
+  return status == SN_OK ? print_times(sweep, out->stream, err) : status;
 }
 
 /* ---- JSON and CSV ---- */

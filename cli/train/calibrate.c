@@ -53,7 +53,7 @@ static sn_status print_table(const sn_calibration *c, const sn_out *out, sn_err 
       sn_table_cell(table, "%s", sn_op_table[op]->name);
       sn_table_cell(table, "%s", sn_pass_name(pass));
       sn_table_cell(table, "%" PRIu32, sum.shapes);
-      sn_table_cell(table, "%.2f", sum.ms);
+      sn_table_figure(table, true, sum.ms);
       bool algorithms = sn_op_table[op]->convolves && pass != SN_UPDATE && sn_calibration_by_algorithm(c);
       sn_table_cell(table, "%.2f", algorithms ? c->algorithm_factor[pass] : c->factor[op][pass]);
       sn_table_cell(table, "%.2f", sum.residual);

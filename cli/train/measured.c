@@ -1,6 +1,7 @@
 /* Measured runs as tables; see the header. */
 #include "cli/train/measured.h"
 
+#include "base/units.h"
 #include "cli/frame/report.h"
 #include "cli/options/table.h"
 #include "sim/policy/options.h"
@@ -80,8 +81,10 @@ static void add_loss(sn_table *table, double loss) {
 
 /* Of the iterations that count. Older stores have only their median. */
 static void add_spread(sn_table *table, const sn_result *r) {
+  char fastest[SN_UNIT_TEXT], slowest[SN_UNIT_TEXT];
   if (r->slowest_ns > 0)
-    sn_table_cell(table, "%.2f..%.2f", (double)r->fastest_ns / 1e6, (double)r->slowest_ns / 1e6);
+    sn_table_cell(table, "%s..%s", sn_print_digits((double)r->fastest_ns / 1e6, 3, fastest),
+                  sn_print_digits((double)r->slowest_ns / 1e6, 3, slowest));
   else
     sn_table_cell(table, "-");
 }
@@ -116,10 +119,10 @@ static sn_status print_measured(const sn_run *run, const sn_out *out, sn_err *er
     sn_table_cell(table, "%.2f", (double)r->offload_bytes / MIB);
     sn_table_cell(table, "%.2f", (double)r->prefetch_bytes / MIB);
     sn_table_cell(table, "%" PRIu32, r->recomputed_layers);
-    sn_table_cell(table, "%.2f", (double)r->iteration_ns / 1e6);
+    sn_table_figure(table, true, (double)r->iteration_ns / 1e6);
     add_spread(table, r);
-    sn_table_cell(table, "%.2f", (double)r->stall_ns / 1e6);
-    sn_table_cell(table, "%.2f", r->images_per_second);
+    sn_table_figure(table, true, (double)r->stall_ns / 1e6);
+    sn_table_figure(table, true, r->images_per_second);
     add_loss(table, r->loss);
     add_accuracy(table, r->accuracy);
     add_verdict(table, run, r);
@@ -156,21 +159,15 @@ static void add_copied(sn_table *table, uint64_t predicted, uint64_t measured, i
 
 static void add_times(sn_table *table, const sn_result *p, const sn_result *m) {
   bool known = p->iteration_ns > 0;
-  if (known)
-    sn_table_cell(table, "%.2f", (double)p->iteration_ns / 1e6);
-  else
-    sn_table_cell(table, "-");
-  sn_table_cell(table, "%.2f", (double)m->iteration_ns / 1e6);
+  sn_table_figure(table, known, (double)p->iteration_ns / 1e6);
+  sn_table_figure(table, true, (double)m->iteration_ns / 1e6);
   add_spread(table, m);
   if (known)
     sn_table_cell(table, "%+.1f", 100 * error_of((double)p->iteration_ns, (double)m->iteration_ns));
   else
     sn_table_cell(table, "-");
-  if (known)
-    sn_table_cell(table, "%.1f", (double)p->stall_ns / 1e6);
-  else
-    sn_table_cell(table, "-");
-  sn_table_cell(table, "%.1f", (double)m->stall_ns / 1e6);
+  sn_table_figure(table, known, (double)p->stall_ns / 1e6);
+  sn_table_figure(table, true, (double)m->stall_ns / 1e6);
 }
 
 static void add_live(sn_table *table, uint32_t predicted, uint32_t measured) {
@@ -231,7 +228,7 @@ static sn_status print_times(const sn_run *run, const sn_out *out, sn_err *err) 
     if (!p) continue;
     sn_table_cell(table, "%s", m->strategy);
     add_times(table, p, m);
-    sn_table_cell(table, "%.2f", m->images_per_second);
+    sn_table_figure(table, true, m->images_per_second);
     add_loss(table, m->loss);
     add_verdict(table, run, m);
   }
@@ -351,8 +348,8 @@ static sn_status print_steps(const sn_run *run, const sn_measured_pair *pair, co
     sn_table_cell(table, "%" PRIu32, b->live_tensors);
     sn_table_cell(table, "%.3f", (double)b->workspace_bytes / MIB);
     bool known = a && a->end_ns > a->begin_ns;
-    sn_table_cell(table, known ? "%.3f" : "-", known ? (double)(a->end_ns - a->begin_ns) / 1e6 : 0.0);
-    sn_table_cell(table, "%.3f", (double)(b->end_ns - b->begin_ns) / 1e6);
+    sn_table_figure(table, known, known ? (double)(a->end_ns - a->begin_ns) / 1e6 : 0.0);
+    sn_table_figure(table, true, (double)(b->end_ns - b->begin_ns) / 1e6);
   }
   fprintf(out->stream, "\n%s, steps of the iteration that took least\n\n", m->strategy);
   sn_status status = sn_out_table(out, table, err);
@@ -421,6 +418,7 @@ static void print_corun_times(const sn_run *run, FILE *out) {
 
 static void print_warnings(const sn_run *run, FILE *out) {
   const sn_result *shakiest = most_scattered(run);
+  char fastest[SN_UNIT_TEXT], slowest[SN_UNIT_TEXT];
   if (was_busy(run))
     fprintf(out,
             "\nThe machine was busy when measuring began: load %.1f on %" PRIu32
@@ -428,9 +426,10 @@ static void print_warnings(const sn_run *run, FILE *out) {
             run->load, run->processors, run->processors == 1 ? "" : "s");
   if (shakiest)
     fprintf(out,
-            "\nTimes scatter: %s took %.1f to %.1f ms an iteration. More --iterations or --warmup, or a quiet machine, "
+            "\nTimes scatter: %s took %s to %s ms an iteration. More --iterations or --warmup, or a quiet machine, "
             "make the median firmer.\n",
-            shakiest->strategy, (double)shakiest->fastest_ns / 1e6, (double)shakiest->slowest_ns / 1e6);
+            shakiest->strategy, sn_print_digits((double)shakiest->fastest_ns / 1e6, 3, fastest),
+            sn_print_digits((double)shakiest->slowest_ns / 1e6, 3, slowest));
 }
 
 static sn_status print_run(const sn_run *run, bool steps, const sn_out *out, sn_err *err) {

@@ -129,6 +129,22 @@ static sn_status add_groups(const finder *f, sn_answer *answer) {
   return ok ? SN_OK : sn_fail_memory(f->err);
 }
 
+/* Of each change, or of what stands where there is none. */
+static sn_status add_time_band(const finder *f, sn_answer *answer) {
+  const sn_asked *a = &f->wish->asked;
+  char text[SN_BANDS_TEXT];
+  sn_timed rows[SN_ANSWER_CHANGES + 1] = {sn_timed_of(a->net, a->device, a->options, a->strategies[f->stands])};
+  for (uint32_t i = 0; i < answer->n_changes; i++) {
+    rows[i] = rows[0];
+    if (sn_strategy_parse(answer->changes[i].strategy, &rows[i].strategy, f->err) != SN_OK) return f->err->code;
+    if (!a->net->recorded && sn_precision_parse(answer->changes[i].precision, &rows[i].precision, f->err) != SN_OK)
+      return f->err->code;
+  }
+  answer->time_within = sn_band_share(sn_band_find(&rows[0]));
+  answer->time_band = sn_arena_text(f->arena, sn_band_of_times(rows, answer->n_changes ? answer->n_changes : 1, text));
+  return answer->time_band ? SN_OK : sn_fail_memory(f->err);
+}
+
 static sn_status add_bands(const finder *f, sn_answer *answer) {
   char text[SN_BAND_TEXT];
   const sn_asked *a = &f->wish->asked;
@@ -137,12 +153,7 @@ static sn_status add_bands(const finder *f, sn_answer *answer) {
   else
     sn_band_of_memory(text);
   answer->memory_band = sn_arena_text(f->arena, text);
-  if (a->net->recorded)
-    snprintf(text, sizeof text, "times of recordings are a guess: nobody measured them");
-  else
-    sn_band_of_time(a->device->name, a->options->iteration.inference, a->options->calibration != NULL, text);
-  answer->time_band = sn_arena_text(f->arena, text);
-  return answer->memory_band && answer->time_band ? SN_OK : sn_fail_memory(f->err);
+  return answer->memory_band ? add_time_band(f, answer) : sn_fail_memory(f->err);
 }
 
 static sn_status search(finder *f, sn_answer *answer) {

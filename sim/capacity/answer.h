@@ -96,6 +96,8 @@ typedef struct sn_answer {
   const char *note; /* lines: what a recording assumed, that a compiled model was recorded as it runs without, which
                        changes are not offered and why; "": nothing */
   const char *memory_band, *time_band; /* how far from what was measured (sim/capacity/bands.h); "" of other runtimes */
+  double
+      time_within; /* the share by which times of the first change were off, nine of ten; 0: nobody measured its kind */
   sn_arena *arena;
 } sn_answer;
 

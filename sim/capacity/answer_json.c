@@ -73,8 +73,10 @@ static bool write_groups(cJSON *o, const sn_answer *a) {
 }
 
 static bool write_bands(cJSON *o, const sn_answer *a) {
+  char within[SN_UNIT_TEXT];
   cJSON *bands = cJSON_AddObjectToObject(o, "bands");
-  return bands && put_text(bands, "memory", a->memory_band) && put_text(bands, "time", a->time_band);
+  return bands && put_text(bands, "memory", a->memory_band) && put_text(bands, "time", a->time_band) &&
+         put_raw(bands, "time_within", a->time_within > 0 ? sn_print_real(a->time_within, within) : "null");
 }
 
 char *sn_answer_write(const sn_answer *a, sn_err *err) {
@@ -205,6 +207,9 @@ static void read_bands(const reader *r, const cJSON *root, sn_answer *a) {
   const cJSON *bands = sn_json_has(root, "bands") ? cJSON_GetObjectItemCaseSensitive(root, "bands") : NULL;
   a->memory_band = bands ? text_of(r, bands, "memory") : "";
   a->time_band = bands ? text_of(r, bands, "time") : "";
+  const cJSON *within = bands ? cJSON_GetObjectItemCaseSensitive(bands, "time_within") : NULL;
+  if (within && !cJSON_IsNull(within) && r->err->code == SN_OK)
+    sn_json_number(r->doc, bands, "time_within", 0, 1e300, &a->time_within, r->err);
 }
 
 static void read_all(const reader *r, sn_answer *a) {

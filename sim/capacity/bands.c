@@ -1,26 +1,25 @@
 /* Bands; see the header. */
 #include "sim/capacity/bands.h"
 
+#include "models/record/record_net.h"
+#include "sim/policy/runtime.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 static const sn_band bands[] = {
-    {"live bytes", "any", 203, 0.0, 0.00644},
-    {"training", "rtx3090", 20, 21.0, 35.5},
-    {"inference", "rtx3090", 38, 24.5, 31.2},
-    {"inference", "rtx4090", 38, 25.3, 32.3},
+    {"live bytes", "any", 203, 0.0, 0.00644},           {"training", "rtx3090", 20, 21.0, 35.5},
+    {"inference", "rtx3090", 38, 24.5, 31.2},           {"inference", "rtx4090", 38, 25.3, 32.3},
+    {"training, recorded", "rtx3090", 202, 12.1, 27.6}, {"inference, recorded", "rtx3090", 271, 10.4, 28.6},
+    {"inference, recorded", "rtx4090", 271, 7.1, 19.9},
 };
 
-const sn_band *sn_bands(uint32_t *count) {
-  *count = sizeof bands / sizeof bands[0];
-  return bands;
-}
+enum { BANDS = sizeof bands / sizeof bands[0] };
 
-static const sn_band *find(const char *kind, const char *card) {
-  for (size_t i = 0; i < sizeof bands / sizeof bands[0]; i++)
-    if (strcmp(bands[i].kind, kind) == 0 && strcmp(bands[i].card, card) == 0) return &bands[i];
-  return NULL;
+const sn_band *sn_bands(uint32_t *count) {
+  *count = BANDS;
+  return bands;
 }
 
 void sn_band_of_memory(char text[SN_BAND_TEXT]) {
@@ -34,18 +33,127 @@ void sn_band_of_recording(char text[SN_BAND_TEXT]) {
            SN_BAND_RECORDINGS_EQUAL, SN_BAND_RECORDINGS);
 }
 
+/* ---- times ---- */
+
+/* What was run: both two-byte types count as autocast to fp16, the measured one. */
+static void take_recorded(sn_timed *t, const sn_record *record) {
+  t->recorded = true;
+  t->precision = SN_FP32;
+  t->inference = true;
+  for (uint32_t i = 0; i < record->n_ops; i++) {
+    if (record->ops[i].narrow) t->precision = SN_AMP_FP16;
+    if (record->ops[i].phase == SN_RECORD_BACKWARD) t->inference = false;
+  }
+}
+
+sn_timed sn_timed_of(const sn_net *net, const sn_device *device, const sn_options *options, sn_strategy strategy) {
+  sn_timed t = {.card = device->name,
+                .strategy = strategy,
+                .precision = options->iteration.precision,
+                .inference = options->iteration.inference,
+                .tokens = net->values[0].dtype == SN_I64,
+                .calibrated = options->calibration != NULL};
+  if (net->recorded) take_recorded(&t, net->recorded->record);
+  return t;
+}
+
+/* The row of a kind and card; of any card the widest. */
+static const sn_band *find(const sn_timed *t) {
+  static const char *const kinds[2][2] = {{"training", "training, recorded"}, {"inference", "inference, recorded"}};
+  const sn_band *widest = NULL;
+  for (size_t i = 0; i < BANDS; i++) {
+    if (strcmp(bands[i].kind, kinds[t->inference][t->recorded]) != 0) continue;
+    if (t->card && strcmp(bands[i].card, t->card) == 0) return &bands[i];
+    if (!t->card && (!widest || bands[i].nine_of_ten > widest->nine_of_ten)) widest = &bands[i];
+  }
+  return widest;
+}
+
+/* What of it nobody measured; NULL: it was. */
+static const char *unmeasured(const sn_timed *t, char text[SN_BAND_TEXT]) {
+  if (!sn_dialect_of(t->strategy.dialect)->eager)
+    snprintf(text, SN_BAND_TEXT, "in the runtime of %s", sn_runtime_title(sn_runtime_of(t->strategy)));
+  else if (!find(t))
+    return t->inference ? "inference on this card" : "training on this card";
+  else if (t->tokens)
+    return "of networks of tokens";
+  else if (!sn_precision_is_amp(t->precision))
+    snprintf(text, SN_BAND_TEXT, "in %s", sn_precision_name(t->precision));
+  else
+    return t->strategy.offload == SN_OFFLOAD_NONE ? NULL : "with copies to the host";
+  return text;
+}
+
+const sn_band *sn_band_find(const sn_timed *t) {
+  char text[SN_BAND_TEXT];
+  return t->calibrated || unmeasured(t, text) ? NULL : find(t);
+}
+
 static const char measured[] = "times measured on this machine";
 
 bool sn_band_is_measured(const char *time_band) {
   return strcmp(time_band, measured) == 0;
 }
 
-void sn_band_of_time(const char *card, bool inference, bool calibrated, char text[SN_BAND_TEXT]) {
-  const sn_band *b = find(inference ? "inference" : "training", card);
-  if (calibrated)
+void sn_band_of_time(const sn_timed *t, char text[SN_BAND_TEXT]) {
+  char reason[SN_BAND_TEXT];
+  const sn_band *b = sn_band_find(t);
+  if (t->calibrated)
     snprintf(text, SN_BAND_TEXT, "%s", measured);
   else if (b)
     snprintf(text, SN_BAND_TEXT, "times within %.0f %% on 9 of 10 of %" PRIu32 " networks", b->nine_of_ten, b->rows);
   else
-    snprintf(text, SN_BAND_TEXT, "times are a guess: nobody measured this card%s", inference ? "" : " training");
+    snprintf(text, SN_BAND_TEXT, "times: no measurement of this kind, %.50s", unmeasured(t, reason));
+}
+
+enum { KINDS = 6 }; /* that are told apart */
+
+/* How many rows have each line; returns how many lines there are, of which those from KINDS on are not kept. */
+static uint32_t sort(const sn_timed *rows, uint32_t count, char lines[KINDS][SN_BAND_TEXT], uint32_t has[KINDS]) {
+  uint32_t kinds = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    char line[SN_BAND_TEXT];
+    uint32_t k = 0;
+    sn_band_of_time(&rows[i], line);
+    while (k < kinds && k < KINDS && strcmp(lines[k], line) != 0) k++;
+    if (k < KINDS && k == kinds) {
+      memcpy(lines[k], line, SN_BAND_TEXT);
+      has[k] = 0;
+    }
+    if (k < KINDS) has[k]++;
+    if (k == kinds) kinds++;
+  }
+  return kinds;
+}
+
+char *sn_band_of_times(const sn_timed *rows, uint32_t count, char text[SN_BANDS_TEXT]) {
+  char lines[KINDS][SN_BAND_TEXT];
+  uint32_t has[KINDS], kinds = sort(rows, count, lines, has);
+  size_t used = 0;
+  text[0] = '\0';
+  for (uint32_t k = 0; k < kinds && k < KINDS && used < SN_BANDS_TEXT; k++) {
+    const char *parted = k ? "; " : "";
+    if (kinds == 1)
+      used += (size_t)snprintf(text, SN_BANDS_TEXT, "%s", lines[k]);
+    else
+      used += (size_t)snprintf(text + used, SN_BANDS_TEXT - used, "%s%s (%" PRIu32 " of %" PRIu32 " rows)", parted,
+                               lines[k], has[k], count);
+  }
+  return text;
+}
+
+/* ---- ranks ---- */
+
+static bool overlap(const sn_ranked *better, const sn_ranked *worse) {
+  return worse->value * (1 - worse->within) <= better->value * (1 + better->within);
+}
+
+void sn_band_rank(sn_ranked *rows, uint32_t count) {
+  for (uint32_t best = 0, end; best < count; best = end) {
+    for (end = best + 1; end < count && overlap(&rows[best], &rows[end]);) end++;
+    for (uint32_t i = best; i < end; i++) {
+      rows[i].first = best + 1;
+      rows[i].last = end;
+    }
+  }
 }

@@ -81,7 +81,7 @@ static void scatter_is_said(void **state) {
   const sn_result steady = result("baseline", 1000000, 1000000, 1500000);
   const sn_run both = run_of(results, 2, 0), neither = run_of(&steady, 1, 0);
   (void)state;
-  assert_says(&both, "Times scatter: liveness took 1.0 to 4.0 ms", true);
+  assert_says(&both, "Times scatter: liveness took 1.00 to 4.00 ms", true);
   assert_says(&neither, "scatter", false);
 }
 

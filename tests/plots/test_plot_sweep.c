@@ -118,7 +118,7 @@ static void map_says_what_fits_and_how_fast(void **unused) {
   sn__sweep_map_text(out, &s.chart);
   fclose(out);
   assert_says(text, "largest batch that fits: 10, with ");
-  assert_says(text, "fastest: 107.0 images/s, batch 10 with ");
+  assert_says(text, "fastest: 107 images/s, batch 10 with ");
   assert_says(text, "    100    102    104     no\n");
   assert_says(text, "    101    103    105    107\n");
   free(text);

@@ -67,24 +67,100 @@ static void recordings_are_those_of_the_document(void **state) {
   free(text);
 }
 
-static void check_time(const char *card, bool inference, bool calibrated, const char *expected) {
+static sn_timed timed(const char *card, const char *strategy, sn_precision precision) {
+  sn_timed t = {.card = card, .precision = precision};
+  sn_err err = SN_ERR_INIT;
+  assert_int_equal(sn_strategy_parse(strategy, &t.strategy, &err), SN_OK);
+  return t;
+}
+
+static void check_time(sn_timed t, const char *expected) {
   char text[SN_BAND_TEXT];
-  sn_band_of_time(card, inference, calibrated, text);
+  sn_band_of_time(&t, text);
   assert_string_equal(text, expected);
+  assert_true((sn_band_find(&t) != NULL) == (strstr(text, "within") != NULL));
 }
 
 static void times_say_what_was_measured(void **state) {
   (void)state;
-  check_time("rtx3090", false, false, "times within 36 % on 9 of 10 of 20 networks");
-  check_time("rtx4090", true, false, "times within 32 % on 9 of 10 of 38 networks");
-  check_time("rtx4090", false, false, "times are a guess: nobody measured this card training");
-  check_time("k40c", true, false, "times are a guess: nobody measured this card");
-  check_time("k40c", true, true, "times measured on this machine");
+  sn_timed t = timed("rtx3090", "pytorch", SN_AMP_FP16);
+  check_time(t, "times within 36 % on 9 of 10 of 20 networks");
+  check_time(timed("rtx3090", "pytorch+recompute=units:3", SN_AMP_BF16), "times within 36 % on 9 of 10 of 20 networks");
+  t.recorded = true;
+  check_time(t, "times within 28 % on 9 of 10 of 202 networks");
+  t = timed("rtx4090", "pytorch", SN_AMP_FP16);
+  t.inference = true;
+  check_time(t, "times within 32 % on 9 of 10 of 38 networks");
+  t.recorded = true;
+  check_time(t, "times within 20 % on 9 of 10 of 271 networks");
+  t.calibrated = true;
+  check_time(t, "times measured on this machine");
+}
+
+static void what_nobody_measured_says_so(void **state) {
+  (void)state;
+  check_time(timed("rtx4090", "pytorch", SN_AMP_FP16), "times: no measurement of this kind, training on this card");
+  check_time(timed("mi300x", "pytorch", SN_FP32), "times: no measurement of this kind, training on this card");
+  check_time(timed("rtx3090", "pytorch", SN_FP32), "times: no measurement of this kind, in fp32");
+  check_time(timed("rtx3090", "pytorch+offload", SN_AMP_FP16),
+             "times: no measurement of this kind, with copies to the host");
+  check_time(timed("rtx3090", "liveness+recompute=dtr", SN_FP32),
+             "times: no measurement of this kind, in the runtime of SuperNeurons");
+  check_time(timed("rtx3090", "singa-layer", SN_FP32), "times: no measurement of this kind, in the runtime of SINGA");
+  sn_timed t = timed("rtx3090", "pytorch", SN_AMP_FP16);
+  t.tokens = true;
+  check_time(t, "times: no measurement of this kind, of networks of tokens");
+  t = timed("k40c", "pytorch", SN_FP32);
+  t.inference = true;
+  check_time(t, "times: no measurement of this kind, inference on this card");
+}
+
+/* Of any card it is the widest that was measured of the kind. */
+static void any_card_has_the_widest_band(void **state) {
+  (void)state;
+  sn_timed t = timed(NULL, "pytorch", SN_AMP_FP16);
+  t.inference = t.recorded = true;
+  assert_string_equal(sn_band_find(&t)->card, "rtx3090");
+  assert_true(sn_band_share(sn_band_find(&t)) == sn_band_find(&t)->nine_of_ten / 100);
+}
+
+static void rows_that_differ_are_counted(void **state) {
+  char text[SN_BANDS_TEXT];
+  (void)state;
+  const sn_timed plain = timed("rtx3090", "pytorch", SN_AMP_FP16),
+                 sent = timed("rtx3090", "pytorch+offload", SN_AMP_FP16);
+  assert_string_equal(sn_band_of_times(NULL, 0, text), "");
+  assert_string_equal(sn_band_of_times((sn_timed[]){plain, plain}, 2, text),
+                      "times within 36 % on 9 of 10 of 20 networks");
+  assert_string_equal(sn_band_of_times((sn_timed[]){plain, sent, plain}, 3, text),
+                      "times within 36 % on 9 of 10 of 20 networks (2 of 3 rows); "
+                      "times: no measurement of this kind, with copies to the host (1 of 3 rows)");
+  sn_timed many[12]; /* more kinds than are told apart */
+  for (int i = 0; i < 12; i++) many[i] = timed("rtx3090", "pytorch", (sn_precision)(i % SN_PRECISION_COUNT));
+  assert_true(strlen(sn_band_of_times(many, 12, text)) < SN_BANDS_TEXT);
+}
+
+/* 10 and 14 overlap within a fifth, 10 and 17 do not; a narrow band is told from its neighbours, a wide one is not. */
+static void bands_that_overlap_are_alike(void **state) {
+  sn_ranked rows[] = {{.value = 10, .within = 0.2},  {.value = 14, .within = 0.2},    {.value = 17, .within = 0.2},
+                      {.value = 21, .within = 0.01}, {.value = 21.1, .within = 0.01}, {.value = 90, .within = 0}};
+  static const uint32_t places[][2] = {{1, 2}, {1, 2}, {3, 4}, {3, 4}, {5, 5}, {6, 6}};
+  (void)state;
+  sn_band_rank(rows, 0);
+  assert_int_equal(rows[0].first, 0);
+  rows[3].value = 20.6; /* 17 (1 + 0.2) is 20.4 */
+  sn_band_rank(rows, 6);
+  for (int i = 0; i < 6; i++) {
+    assert_int_equal(rows[i].first, places[i][0]);
+    assert_int_equal(rows[i].last, places[i][1]);
+  }
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(bands_are_those_of_the_document),
-                                     cmocka_unit_test(recordings_are_those_of_the_document),
-                                     cmocka_unit_test(times_say_what_was_measured)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(bands_are_those_of_the_document), cmocka_unit_test(recordings_are_those_of_the_document),
+      cmocka_unit_test(times_say_what_was_measured),     cmocka_unit_test(what_nobody_measured_says_so),
+      cmocka_unit_test(any_card_has_the_widest_band),    cmocka_unit_test(rows_that_differ_are_counted),
+      cmocka_unit_test(bands_that_overlap_are_alike)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
