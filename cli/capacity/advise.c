@@ -240,6 +240,7 @@ static sn_status write_json(const adviser *a, FILE *out, sn_err *err) {
   sn_capacity_put_where(&o, &a->question);
   sn_json_put_text(&o, "version", SNSIM_VERSION);
   if (sn_json_end(&o, "", true, "", out, err) != SN_OK || sn_answer_put(a->answer, out, err) != SN_OK ||
+      sn_epoch_write(&a->question.epoch, a->question.device.name, sn_answer_pace(a->answer, NULL), out, err) != SN_OK ||
       write_best(a, out, err) != SN_OK)
     return err->code;
   fputs(",\"front\":[", out);
@@ -311,7 +312,10 @@ static sn_status fail_no_fit(const adviser *a, sn_err *err) {
 
 /* The verdict and what to change, as simulate says it. */
 static sn_status print_answer(const adviser *a, const sn_out *out, sn_err *err) {
-  if (sn_answer_print(a->answer, sn_capacity_unit(&a->question), out, err) == SN_OK) fputs("\n", out->stream);
+  const sn_question *q = &a->question;
+  char epoch[SN_EPOCH_TEXT];
+  sn_epoch_line(&q->epoch, q->device.name, sn_answer_pace(a->answer, NULL), sn_capacity_unit(q), epoch);
+  if (sn_answer_print(a->answer, sn_capacity_unit(q), epoch, out, err) == SN_OK) fputs("\n", out->stream);
   return err->code;
 }
 

@@ -11,6 +11,14 @@ static sn_status refuse(bool given, const char *option, const char *question, co
   return given ? sn_fail(err, SN_BAD_USAGE, "%s cannot be combined with %s: %s", option, question, why) : SN_OK;
 }
 
+/* An epoch is of a batch that is known. */
+static sn_status check_epoch(const sn_args *args, sn_err *err) {
+  const char *question = args->max ? "--max" : "--min memory", *why = "ask it of --which gpu, or of snsim --net";
+  if (args->which) return SN_OK;
+  if (refuse(args->samples > 0, "--samples", question, why, err) != SN_OK) return err->code;
+  return refuse(args->price != NULL, "--price", question, why, err);
+}
+
 static sn_status check_max(const sn_args *args, sn_err *err) {
   bool batch = strcmp(args->max, "batch") == 0, image = strcmp(args->max, "image") == 0;
   bool sequence = strcmp(args->max, "sequence") == 0;
@@ -57,6 +65,7 @@ static sn_status check(const sn_args *args, sn_err *err) {
                    questions ? "fit answers only one" : "fit needs one");
   if (!args->net)
     return sn_fail(err, SN_BAD_USAGE, "--net is missing; for instance: snsim fit --max batch --net resnet50");
+  if (check_epoch(args, err) != SN_OK) return err->code;
   return args->max ? check_max(args, err) : args->min ? check_min(args, err) : check_which(args, err);
 }
 

@@ -1,11 +1,13 @@
-/* `snsim fit --which gpu`: every known GPU, and one of the user's own, ranked for one network and batch. The strategies
- * asked for compete on each: the fastest that fits stands for it, or where none does the one that lacks the least. */
+/* `snsim fit --which gpu`: every known GPU, and one of the user's own, ranked for one network and batch by speed, or by what
+ * an epoch costs. The strategies asked for compete on each: the fastest that fits stands for it, or where none does the one
+ * that lacks the least. */
 #include "base/units.h"
 #include "cli/capacity/capacity.h"
 #include "cli/capacity/fit.h"
 #include "cli/frame/report.h"
 #include "cli/options/table.h"
 #include "sim/ask/corun_plans.h"
+#include "sim/capacity/bands.h"
 #include "sim/capacity/fit.h"
 
 #include <inttypes.h>
@@ -22,7 +24,10 @@ typedef struct candidate {
   uint64_t device_bytes;    /* taken, or where it does not fit the least that would do */
   uint64_t host_bytes;      /* taken of the host, likewise */
   double images_per_second; /* 0 where it does not fit */
-  uint32_t index;           /* in the list of GPUs: the order of equals */
+  const sn_band *band;      /* of its time; NULL: no measurement of this kind, or it does not fit */
+  sn_epoch_taken epoch;
+  sn_ranked rank; /* first 0: none, as it does not fit, has no price or nothing is known of the kind */
+  uint32_t index; /* in the list of GPUs: the order of equals */
 } candidate;
 
 typedef struct ranking {
@@ -30,6 +35,7 @@ typedef struct ranking {
   candidate *all;
   uint32_t count;
   uint32_t lacking;    /* GPUs left out for want of the precision */
+  const sn_band *most; /* the widest band of the kind, of any card; NULL: no measurement of this kind */
   sn_planner *planner; /* turned from GPU to GPU; NULL: none was asked about */
 } ranking;
 
@@ -38,12 +44,46 @@ static int64_t headroom(const candidate *c) {
   return (int64_t)c->device.memory_bytes - (int64_t)c->device_bytes;
 }
 
+/* By what an epoch costs, where all fit and have a price, else by speed. */
 static int compare(const void *a, const void *b) {
   const candidate *x = a, *y = b;
   if (x->fits != y->fits) return x->fits ? -1 : 1;
+  if ((x->epoch.cost > 0) != (y->epoch.cost > 0)) return x->epoch.cost > 0 ? -1 : 1;
+  if (x->epoch.cost != y->epoch.cost) return x->epoch.cost < y->epoch.cost ? -1 : 1;
   if (x->images_per_second != y->images_per_second) return x->images_per_second > y->images_per_second ? -1 : 1;
   if (headroom(x) != headroom(y)) return headroom(x) > headroom(y) ? -1 : 1;
   return x->index < y->index ? -1 : x->index > y->index;
+}
+
+/* ---- ranks ---- */
+
+static bool is_ranked(const ranking *r, const candidate *c) {
+  return r->most && c->fits && (!r->question->epoch.prices || c->epoch.cost > 0);
+}
+
+/* Of a card whose band nobody measured it is no narrower than the widest that somebody did. */
+static void rank_all(ranking *r, sn_ranked *rows) {
+  uint32_t count = 0;
+  for (; count < r->count && is_ranked(r, &r->all[count]); count++) {
+    const candidate *c = &r->all[count];
+    double value = r->question->epoch.prices ? c->epoch.cost : 1 / c->images_per_second;
+    rows[count] = (sn_ranked){.value = value, .within = sn_band_share(c->band ? c->band : r->most)};
+  }
+  sn_band_rank(rows, count);
+  for (uint32_t i = 0; i < count; i++) r->all[i].rank = rows[i];
+}
+
+static sn_status sort(ranking *r, sn_err *err) {
+  const sn_question *q = r->question;
+  sn_ranked *rows = calloc((size_t)r->count + 1, sizeof *rows);
+  sn_timed any = sn_timed_of(q->net, &q->device, &q->options, sn_strategy_shown(0)); /* PyTorch's loop as it stands */
+  if (!rows) return sn_fail_memory(err);
+  any.card = NULL;
+  r->most = sn_question_asks_pytorch(q) ? sn_band_find(&any) : NULL;
+  qsort(r->all, r->count, sizeof *r->all, compare);
+  rank_all(r, rows);
+  free(rows);
+  return SN_OK;
 }
 
 /* ---- finding out ---- */
@@ -68,6 +108,20 @@ static sn_status find_least(const sn_question *q, candidate *c, sn_err *err) {
   return SN_OK;
 }
 
+static sn_pace pace_of(const candidate *c) {
+  return (sn_pace){.per_second = c->images_per_second, .within = sn_band_share(c->band)};
+}
+
+static void take_time(const sn_question *q, candidate *c) {
+  sn_strategy strategy;
+  sn_err unknown = SN_ERR_INIT;
+  if (sn_strategy_parse(c->strategy, &strategy, &unknown) == SN_OK) {
+    const sn_timed timed = sn_timed_of(q->net, &c->device, &q->options, strategy);
+    c->band = sn_band_find(&timed);
+  }
+  if (q->epoch.samples) c->epoch = sn_epoch_take(&q->epoch, c->device.name, pace_of(c));
+}
+
 static sn_run *simulate(ranking *r, const sn_device *device, sn_err *err) {
   const sn_question *q = r->question;
   if (r->planner)
@@ -90,6 +144,7 @@ static sn_status ask(ranking *r, candidate *c, sn_err *err) {
     c->host_bytes = best->host_bytes;
     take_plan(c, best);
     c->images_per_second = best->images_per_second;
+    take_time(q, c);
   }
   sn_run_free(run);
   return c->fits ? SN_OK : find_least(q, c, err);
@@ -135,8 +190,7 @@ static sn_status rank(ranking *r, sn_err *err) {
       return err->code;
     if (add(r, &device, err) != SN_OK) return err->code;
   }
-  qsort(r->all, r->count, sizeof *r->all, compare);
-  return SN_OK;
+  return sort(r, err);
 }
 
 /* ---- telling ---- */
@@ -145,7 +199,8 @@ static void print_heading(const sn_question *q, FILE *out) {
   char text[SN_UNIT_TEXT];
   sn_capacity_print_net("GPUs for", q->args->net, q->net->name, out);
   sn_capacity_print_batch(q->net, out);
-  fputs(", fastest first\n", out);
+  if (q->epoch.samples) fprintf(out, ", an epoch of %" PRIu64 " %s", q->epoch.samples, sn_capacity_unit(q));
+  fputs(q->epoch.prices ? ", cheapest first\n" : ", fastest first\n", out);
   if (q->options.iteration.precision == SN_FP32)
     fputs("float32 without TF32: no tensor cores (--precision tf32; tf32-conv is PyTorch as it starts)\n", out);
   else if (!sn_args_gave(q->args, "precision"))
@@ -160,6 +215,23 @@ static void print_heading(const sn_question *q, FILE *out) {
   fputs("\n\n", out);
 }
 
+static bool lacks_price(const ranking *r) {
+  bool any = false;
+  for (uint32_t i = 0; i < r->count; i++) any = any || r->all[i].epoch.an_hour <= 0;
+  return any && r->question->epoch.prices;
+}
+
+static void print_bands(const ranking *r, FILE *out) {
+  if (lacks_price(r)) sn_table_printf(out, "no price: not in %s\n", r->question->epoch.file);
+  if (!r->most) {
+    fputs("times: no measurement of this kind: the order is that of formulas (docs/truth.md)\n", out);
+    return;
+  }
+  fprintf(out, "rank: cards of one range are alike, as their bands overlap (none counts as %.0f %%)\n",
+          r->most->nine_of_ten);
+  fputs("within: nine of ten times were (docs/truth.md); none: no measurement of this kind\n", out);
+}
+
 static void print_notes(const ranking *r, FILE *out) {
   bool nominal = false, misfit = !r->all[r->count - 1].fits;
   for (uint32_t i = 0; i < r->count; i++) nominal = nominal || r->all[i].device.memory_nominal;
@@ -169,46 +241,101 @@ static void print_notes(const ranking *r, FILE *out) {
     fprintf(out, "left out: %" PRIu32 " GPUs whose tensor cores do not do %s, or that have none\n", r->lacking,
             sn_precision_name(r->question->options.iteration.precision));
   if (nominal) fputs("* of the nominal size: what CUDA reports is not known\n", out);
-  fputs("speeds are a model, fitted to the k40c alone (docs/cost-model.md)\n", out);
+  print_bands(r, out);
 }
 
-enum { HOST = 6 }; /* a column */
+enum { GPU, RANK, FITS, SPEED, WITHIN, EPOCH, COST, USABLE, TAKEN, HEADROOM, HOST, STRATEGY, COLUMNS };
 
-static sn_status print_table(const ranking *r, const sn_out *out, sn_err *err) {
-  const sn_table_column columns[] = {
-      {"", "gpu", SN_TABLE_TEXT},
-      {"", "fits", SN_TABLE_TEXT},
-      {sn_capacity_unit(r->question), "/s", SN_TABLE_NUMBER | SN_TABLE_GAP},
-      {"usable", "MiB", SN_TABLE_NUMBER | SN_TABLE_GAP | SN_TABLE_SPARE(1)},
-      {"taken", "MiB", SN_TABLE_NUMBER},
-      {"headroom", "MiB", SN_TABLE_NUMBER},
-      {"host", "MiB", SN_TABLE_NUMBER},
-      {"", "strategy", SN_TABLE_TEXT | SN_TABLE_GAP},
-  };
-  sn_table *table = sn_table_new(columns, sizeof columns / sizeof columns[0]);
-  for (uint32_t i = 0; i < r->count; i++) {
-    const candidate *c = &r->all[i];
-    sn_table_cell(table, "%s", c->device.name);
-    sn_table_cell(table, c->fits ? "yes" : "no");
-    sn_table_figure(table, c->fits, c->images_per_second);
-    sn_table_cell(table, "%.1f%s", (double)(c->device.memory_bytes + c->margin_bytes) / SN_MIB,
-                  c->device.memory_nominal ? "*" : "");
-    sn_table_cell(table, "%.1f", (double)c->device_bytes / SN_MIB);
-    sn_table_cell(table, "%.1f", (double)headroom(c) / SN_MIB);
-    sn_table_cell(table, c->host_bytes ? "%.1f" : "-", (double)c->host_bytes / SN_MIB);
-    sn_table_cell(table, "%s", c->strategy);
-    if (!c->fits) sn_table_dim(table);
-  }
+static void rank_cell(sn_table *table, sn_ranked rank) {
+  if (rank.first == rank.last)
+    sn_table_cell(table, rank.first ? "%" PRIu32 : "-", rank.first);
+  else
+    sn_table_cell(table, "%" PRIu32 "-%" PRIu32, rank.first, rank.last);
+}
+
+/* Two digits, as the answer has: these are of different cards. */
+static void time_cells(sn_table *table, const ranking *r, const candidate *c) {
+  char text[SN_UNIT_TEXT];
+  sn_table_cell(table, "%s", c->fits ? sn_print_digits(c->images_per_second, 2, text) : "-");
+  sn_table_cell(table, c->band ? "%.0f %%" : c->fits ? "none" : "-", c->band ? c->band->nine_of_ten : 0);
+  sn_table_cell(table, "%s", c->epoch.seconds > 0 ? sn_epoch_time(c->epoch.seconds, 2, text) : "-");
+  if (r->question->epoch.prices && c->fits && c->epoch.an_hour <= 0)
+    sn_table_cell(table, "no price");
+  else
+    sn_table_cell(table, "%s", c->epoch.cost > 0 ? sn_print_digits(c->epoch.cost, 2, text) : "-");
+}
+
+static void memory_cells(sn_table *table, const candidate *c) {
+  sn_table_cell(table, "%.1f%s", (double)(c->device.memory_bytes + c->margin_bytes) / SN_MIB,
+                c->device.memory_nominal ? "*" : "");
+  sn_table_cell(table, "%.1f", (double)c->device_bytes / SN_MIB);
+  sn_table_cell(table, "%.1f", (double)headroom(c) / SN_MIB);
+  sn_table_cell(table, c->host_bytes ? "%.1f" : "-", (double)c->host_bytes / SN_MIB);
+}
+
+/* What nobody asked about, or no card has, needs no column. */
+static void hide_columns(const ranking *r, sn_table *table) {
   bool host = false;
   for (uint32_t i = 0; i < r->count; i++) host = host || r->all[i].host_bytes;
   if (!host) sn_table_hide(table, HOST);
+  if (!r->most) sn_table_hide(table, RANK), sn_table_hide(table, WITHIN);
+  if (!r->question->epoch.samples) sn_table_hide(table, EPOCH);
+  if (!r->question->epoch.prices) sn_table_hide(table, COST);
+}
+
+static sn_status print_table(const ranking *r, const sn_out *out, sn_err *err) {
+  const sn_prices *prices = r->question->epoch.prices;
+  const sn_table_column columns[COLUMNS] = {
+      [GPU] = {"", "gpu", SN_TABLE_TEXT},
+      [RANK] = {"", "rank", SN_TABLE_TEXT},
+      [FITS] = {"", "fits", SN_TABLE_TEXT},
+      [SPEED] = {sn_capacity_unit(r->question), "/s", SN_TABLE_NUMBER},
+      [WITHIN] = {"", "within", SN_TABLE_NUMBER},
+      [EPOCH] = {"an", "epoch", SN_TABLE_NUMBER | SN_TABLE_GAP},
+      [COST] = {"costs", prices ? prices->currency : "", SN_TABLE_NUMBER},
+      [USABLE] = {"usable", "MiB", SN_TABLE_NUMBER | SN_TABLE_GAP | SN_TABLE_SPARE(1)},
+      [TAKEN] = {"taken", "MiB", SN_TABLE_NUMBER | SN_TABLE_SPARE(2)},
+      [HEADROOM] = {"headroom", "MiB", SN_TABLE_NUMBER | SN_TABLE_SPARE(4)},
+      [HOST] = {"host", "MiB", SN_TABLE_NUMBER | SN_TABLE_SPARE(3)},
+      [STRATEGY] = {"", "strategy", SN_TABLE_TEXT | SN_TABLE_GAP},
+  };
+  sn_table *table = sn_table_new(columns, COLUMNS);
+  for (uint32_t i = 0; i < r->count; i++) {
+    const candidate *c = &r->all[i];
+    sn_table_cell(table, "%s", c->device.name);
+    rank_cell(table, c->rank);
+    sn_table_cell(table, c->fits ? "yes" : "no");
+    time_cells(table, r, c);
+    memory_cells(table, c);
+    sn_table_cell(table, "%s", c->strategy);
+    if (!c->fits) sn_table_dim(table);
+  }
+  hide_columns(r, table);
   sn_status status = sn_out_table(out, table, err);
   sn_table_free(table);
   print_notes(r, out->stream);
   return status;
 }
 
-static sn_status write_candidate(const candidate *c, const char *before, FILE *out, sn_err *err) {
+static void put_place(sn_json_object *o, const char *key, uint32_t place) {
+  if (place)
+    sn_json_put_count(o, key, place);
+  else
+    sn_json_put_null(o, key);
+}
+
+static void put_time(sn_json_object *o, const ranking *r, const candidate *c) {
+  if (c->fits)
+    sn_json_put_real(o, "images_per_second", c->images_per_second);
+  else
+    sn_json_put_null(o, "images_per_second");
+  put_place(o, "rank_first", c->rank.first);
+  put_place(o, "rank_last", c->rank.last);
+  sn_json_put_text(o, "times", sn_times_from_name(c->device.times_from));
+  sn_epoch_put(o, &r->question->epoch, c->device.name, pace_of(c));
+}
+
+static sn_status write_candidate(const ranking *r, const candidate *c, const char *before, FILE *out, sn_err *err) {
   sn_json_object o = sn_json_begin();
   sn_json_put_text(&o, "gpu", c->device.name);
   sn_json_put_bool(&o, "fits", c->fits);
@@ -223,10 +350,7 @@ static sn_status write_candidate(const candidate *c, const char *before, FILE *o
   sn_json_put_count(&o, "device_bytes", c->device_bytes);
   sn_json_put_time(&o, "headroom_bytes", headroom(c));
   sn_json_put_count(&o, "host_bytes", c->host_bytes);
-  if (c->fits)
-    sn_json_put_real(&o, "images_per_second", c->images_per_second);
-  else
-    sn_json_put_null(&o, "images_per_second");
+  put_time(&o, r, c);
   return sn_json_end(&o, before, false, "", out, err);
 }
 
@@ -236,6 +360,9 @@ static sn_status write_json(const ranking *r, FILE *out, sn_err *err) {
   sn_json_put_text(&o, "net", q->args->net);
   sn_json_put_count(&o, "batch", q->net->batch);
   sn_json_put_text(&o, "which", "gpu");
+  sn_json_put_text(&o, "ranked_by", q->epoch.prices ? "cost" : "speed");
+  if (q->epoch.samples) sn_json_put_count(&o, "samples", q->epoch.samples);
+  if (q->epoch.prices) sn_json_put_text(&o, "currency", q->epoch.prices->currency);
   sn_json_put_text(&o, "workspace", sn_workspace_name(q->options.workspace));
   sn_json_put_text(&o, "external", sn_external_name(q->options.external));
   sn_json_put_text(&o, "allocator", sn_allocator_name(q->options.allocator));
@@ -248,7 +375,7 @@ static sn_status write_json(const ranking *r, FILE *out, sn_err *err) {
   sn_json_put_text(&o, "version", SNSIM_VERSION);
   if (sn_json_end(&o, "", true, ",\"results\":[", out, err) != SN_OK) return err->code;
   for (uint32_t i = 0; i < r->count; i++)
-    if (write_candidate(&r->all[i], i ? ",\n" : "\n", out, err) != SN_OK) return err->code;
+    if (write_candidate(r, &r->all[i], i ? ",\n" : "\n", out, err) != SN_OK) return err->code;
   fputs("\n]}\n", out);
   return SN_OK;
 }

@@ -143,7 +143,7 @@ static const sn_fit_answer *find_row(const asked *a, const char *strategy) {
 /* The batch of PyTorch's loop as it stands, and what training with it looks like. */
 static sn_status print_answer(const asked *a, const sn_out *out, sn_err *err) {
   fprintf(out->stream, "\nbatch %" PRIu32 " with %s:\n\n", a->question.net->batch, a->answer->strategy);
-  return sn_answer_print(a->answer, sn_capacity_unit(&a->question), out, err);
+  return sn_answer_print(a->answer, sn_capacity_unit(&a->question), "", out, err);
 }
 
 static void print_best(const asked *a, const sn_fit_answer *best, FILE *out) {

@@ -97,12 +97,15 @@ static void keep(const sn_args *args, const sn_run *run, stored *kept) {
 static sn_status print(const sn_question *q, const sn_run *run, sn_err *err) {
   sn_out out;
   const sn_args *args = q->args;
-  const sn_report_wish wish = {
-      .steps = args->steps, .explain = args->explain, .margin_bytes = q->margin_bytes, .gpu_why = args->gpu_why};
+  const sn_report_wish wish = {.steps = args->steps,
+                               .explain = args->explain,
+                               .margin_bytes = q->margin_bytes,
+                               .gpu_why = args->gpu_why,
+                               .epoch = q->epoch};
   if (args->plan && strcmp(args->plan, "-") == 0) return SN_OK;
   if (sn_out_open(&out, args->output, args->color, err) != SN_OK) return err->code;
   if (args->json)
-    sn_json_write_run(run, args->steps, args->explain, out.stream, err);
+    sn_json_write_run_with(run, args->steps, args->explain, &q->epoch, out.stream, err);
   else
     sn_report_run(run, wish, &out, err);
   return sn_out_close(&out, err);

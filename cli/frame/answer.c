@@ -115,6 +115,19 @@ sn_status sn_answer_put(const sn_answer *answer, FILE *out, sn_err *err) {
   return err->code;
 }
 
+sn_pace sn_answer_pace(const sn_answer *a, const sn_run *run) {
+  const sn_result *fastest = a || !run ? NULL : sn_run_best(run);
+  sn_pace pace = {.calibrated = run && strcmp(run->costs, "measured") == 0};
+  if (fastest) pace.per_second = fastest->images_per_second;
+  if (!a || a->n_changes == 0) return pace;
+  pace.per_second = a->changes[0].images_per_second;
+  pace.within = a->time_within;
+  pace.calibrated = pace.calibrated || sn_band_is_measured(a->time_band);
+  pace.said = *a->time_band;
+  pace.changed = a->changes[0].kind != SN_CHANGE_NONE;
+  return pace;
+}
+
 /* ---- where it does not fit ---- */
 
 sn_status sn_answer_fail(const sn_answer *a, const sn_question *q, sn_err *err) {
@@ -338,7 +351,7 @@ static void print_bands(const sn_answer *a, FILE *out) {
   print_note(text, out);
 }
 
-sn_status sn_answer_print(const sn_answer *a, const char *unit, const sn_out *out, sn_err *err) {
+sn_status sn_answer_print(const sn_answer *a, const char *unit, const char *epoch, const sn_out *out, sn_err *err) {
   print_verdict(a, out);
   bool only_as_is = a->n_changes == 1 && a->changes[0].kind == SN_CHANGE_NONE && a->verdict == SN_VERDICT_YES;
   if (a->n_changes > 0 && !only_as_is) {
@@ -348,6 +361,7 @@ sn_status sn_answer_print(const sn_answer *a, const char *unit, const sn_out *ou
   if (a->n_changes == 0) print_no_change(a, out->stream);
   print_note(a->note, out->stream);
   if (*a->memory_band) print_bands(a, out->stream);
+  print_note(epoch, out->stream);
   if (a->n_groups > 0) print_groups(a, out->stream);
   return SN_OK;
 }

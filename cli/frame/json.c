@@ -4,6 +4,7 @@
 
 #include "base/units.h"
 #include "cli/frame/answer.h"
+#include "cli/frame/epoch.h"
 #include "cli/frame/report.h"
 #include "cli/options/table.h"
 
@@ -321,18 +322,24 @@ sn_status sn_json_write_failures(const sn_run *run, FILE *out, sn_err *err) {
 }
 
 /* Read and written again: a store may be of a stranger's. */
-static sn_status write_answer(const sn_run *run, FILE *out, sn_err *err) {
-  sn_answer *answer = sn_answer_read(run->answer, err);
+static sn_status write_answer(const sn_run *run, const sn_epoch *epoch, FILE *out, sn_err *err) {
+  sn_answer *answer = *run->answer ? sn_answer_read(run->answer, err) : NULL;
   if (answer) sn_answer_put(answer, out, err);
+  if (epoch && err->code == SN_OK) sn_epoch_write(epoch, run->gpu, sn_answer_pace(answer, run), out, err);
   sn_answer_free(answer);
   return err->code;
 }
 
 sn_status sn_json_write_run(const sn_run *run, bool steps, bool explain, FILE *out, sn_err *err) {
+  return sn_json_write_run_with(run, steps, explain, NULL, out, err);
+}
+
+sn_status sn_json_write_run_with(const sn_run *run, bool steps, bool explain, const sn_epoch *epoch, FILE *out,
+                                 sn_err *err) {
   sn_json_object o = sn_json_begin();
   sn_json_put_run(&o, run);
   if (sn_json_end(&o, "", true, "", out, err) != SN_OK) return err->code;
-  if (*run->answer && write_answer(run, out, err) != SN_OK) return err->code;
+  if (write_answer(run, epoch, out, err) != SN_OK) return err->code;
   fputs(",\"results\":[", out);
   for (uint32_t i = 0; i < run->n_results; i++)
     if (sn_json_write_result(&run->results[i], steps, explain, i ? ",\n" : "\n", out, err) != SN_OK) return err->code;

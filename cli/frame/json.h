@@ -15,6 +15,10 @@
 
 /* With `steps` every result has its "steps_table", with `explain` its "peak"; the run must hold them. */
 sn_status sn_json_write_run(const sn_run *run, bool steps, bool explain, FILE *out, sn_err *err);
+/* The same with what an epoch takes, where that is asked about (cli/frame/times.h). */
+struct sn_epoch;
+sn_status sn_json_write_run_with(const sn_run *run, bool steps, bool explain, const struct sn_epoch *epoch, FILE *out,
+                                 sn_err *err);
 /* Strategies without a result as a further member, ",\"failures\":[..]"; nothing where there are none. */
 sn_status sn_json_write_failures(const sn_run *run, FILE *out, sn_err *err);
 /* The rows of a peak as an array, one a line. */

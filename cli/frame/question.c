@@ -105,6 +105,19 @@ static sn_status load_device(const sn_args *args, sn_question *q, sn_err *err) {
   return sn_question_adapt(args, &q->device, &q->margin_bytes, err);
 }
 
+/* Behind the device, which may have a name of the user's own. */
+static sn_status load_prices(const sn_args *args, sn_question *q, sn_err *err) {
+  q->epoch.samples = args->samples;
+  if (!args->price) return SN_OK;
+  if (!args->samples)
+    return sn_fail(err, SN_BAD_USAGE,
+                   "--price: what an epoch costs needs --samples N, how many samples it has; of ImageNet --samples "
+                   "1281167");
+  q->epoch.file = args->price;
+  q->epoch.prices = sn_prices_load(args->price, q->device.name, err);
+  return err->code;
+}
+
 void sn_question_add(sn_question *q, sn_strategy strategy) {
   if (!sn_strategy_refuses(strategy, q->options.iteration)) q->strategies[q->n_strategies++] = strategy;
 }
@@ -247,7 +260,7 @@ sn_status sn_question_open(const sn_args *args, sn_question *question, sn_err *e
   question->options.planned = show_plans;
   question->options.watcher = question;
   question->options.iteration.freeze = args->freeze;
-  if (load_device(args, question, err) != SN_OK) {
+  if (load_device(args, question, err) != SN_OK || load_prices(args, question, err) != SN_OK) {
     sn_question_free(question);
     return err->code;
   }
@@ -324,6 +337,8 @@ sn_status sn_question_load(const sn_args *args, sn_question *question, sn_err *e
 void sn_question_free(sn_question *question) {
   sn_net_free(question->net);
   sn_calibration_free(question->calibration);
+  sn_prices_free(question->epoch.prices);
   question->net = NULL;
   question->calibration = NULL;
+  question->epoch.prices = NULL;
 }

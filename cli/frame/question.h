@@ -4,6 +4,7 @@
 #define SN_CLI_FRAME_QUESTION_H
 
 #include "base/err.h"
+#include "cli/frame/epoch.h"
 #include "cli/options/options.h"
 #include "models/net/net.h"
 #include "sim/ask/run.h"
@@ -16,6 +17,7 @@ typedef struct sn_question {
   sn_device device;            /* memory_bytes without the margin */
   uint64_t margin_bytes;       /* --margin: usable memory that is not planned with */
   sn_calibration *calibration; /* what was measured of it, or NULL; options.calibration is the same */
+  sn_epoch epoch;              /* what is to be told of one; its prices are the question's */
   sn_net *net;
   sn_options options;
   sn_strategy strategies[SN_ARGS_STRATEGIES];

@@ -509,7 +509,6 @@ void sn_report_failures(const sn_run *run, const char *what, FILE *out) {
 /* "vit_b_16, batch 512 of 224x224, PyTorch, amp-bf16, adamw, on rtx4090 (23.5 GiB)" */
 static void print_question(const sn_run *run, const sn_answer *answer, sn_report_wish wish, const sn_out *out) {
   FILE *f = out->stream;
-  const char *gpu_why = wish.gpu_why;
   if (out->color) fputs("\033[1m", f);
   print_net(run, f);
   print_batch(run, f);
@@ -528,7 +527,7 @@ static void print_question(const sn_run *run, const sn_answer *answer, sn_report
   sn_table_print_clean(f, run->gpu);
   fprintf(f, " (%.1f GiB", (double)run->memory_bytes / GIB);
   if (wish.margin_bytes) fprintf(f, " and %.1f kept free", (double)wish.margin_bytes / GIB);
-  fprintf(f, "%s%s)", *gpu_why ? ", " : "", gpu_why);
+  fprintf(f, "%s%s)", *wish.gpu_why ? ", " : "", wish.gpu_why);
   fputs(out->color ? "\033[0m\n\n" : "\n\n", f);
 }
 
@@ -536,7 +535,9 @@ static sn_status print_answer(const sn_run *run, sn_report_wish wish, const sn_o
   sn_answer *answer = sn_answer_read(run->answer, err);
   if (!answer) return err->code;
   print_question(run, answer, wish, out);
-  if (sn_answer_print(answer, sn_report_run_unit(run), out, err) == SN_OK) fputs("\n", out->stream);
+  char epoch[SN_EPOCH_TEXT];
+  sn_epoch_line(&wish.epoch, run->gpu, sn_answer_pace(answer, run), sn_report_run_unit(run), epoch);
+  if (sn_answer_print(answer, sn_report_run_unit(run), epoch, out, err) == SN_OK) fputs("\n", out->stream);
   sn_answer_free(answer);
   return err->code;
 }
@@ -569,9 +570,9 @@ static sn_status print_rows(const sn_run *run, const sn_run *rest, sn_report_wis
     print_subject(run, wish.gpu_why, out);
   print_setting(rest, out->stream);
   if (print_results(rest, out, err) != SN_OK) return err->code;
+  sn_times_print_run(rest, out->stream);
   sn_report_failures(run, "not planned", out->stream);
   print_host_limited(rest, out->stream);
-  sn_times_print_run(rest, out->stream);
   print_live(rest, out->stream);
   print_summary(rest, both ? "in SuperNeurons' runtime the fastest that fits is" : "fastest that fits:", out->stream);
   return SN_OK;
@@ -581,6 +582,8 @@ static sn_status print_run(const sn_run *run, sn_report_wish wish, const sn_out 
   const sn_run rest = without_answered(run);
   if (*run->answer && print_answer(run, wish, out, err) != SN_OK) return err->code;
   if (print_rows(run, &rest, wish, out, err) != SN_OK) return err->code;
+  if (!*run->answer)
+    sn_epoch_print(&wish.epoch, run->gpu, sn_answer_pace(NULL, run), sn_report_run_unit(run), out->stream);
   for (uint32_t i = 0; wish.explain && i < run->n_results; i++)
     if (print_peak(run, &run->results[i], out, err) != SN_OK) return err->code;
   for (uint32_t i = 0; wish.steps && i < run->n_results; i++)

@@ -4,7 +4,7 @@
 #define SN_CLI_FRAME_REPORT_H
 
 #include "base/err.h"
-#include "cli/frame/times.h"
+#include "cli/frame/epoch.h"
 #include "cli/options/out.h"
 #include "sim/ask/run.h"
 #include "sim/device/external.h"
@@ -12,6 +12,7 @@
 typedef struct sn_report_wish {
   bool steps, explain;   /* the rows of every step, the tensors of every peak: the run must hold them */
   uint64_t margin_bytes; /* beside the run's memory, which nobody planned with */
+  sn_epoch epoch;        /* what to tell of one, which is not stored either */
   const char *gpu_why;   /* why it is this GPU, which the heading says: "by default"; NULL or "" where it was named */
 } sn_report_wish;
 

@@ -40,6 +40,7 @@ static const sn_command commands[] = {
      "snsim --net resnet152 --batch 32 --gpu rtx3090 --strategy superneurons\n"
      "snsim --net resnet:n1=6,n2=32,n3=80,n4=6 --batch 16 --json --no-db\n"
      "snsim --net alexnet --batch 200 --strategy liveness --explain\n"
+     "snsim --net vit_b_16 --batch 256 --precision amp-bf16 --samples 1281167 --price prices.csv\n"
      "snsim --net alexnet --batch 200 --strategy liveness+offload --plan plan.json\n"
      "snsim --net ./mine.json --batch 8 --gpu ./my-gpu.json --memory 8GiB",
      NULL, SN_CMD_SIMULATE, sn_cli_simulate},
@@ -51,7 +52,9 @@ static const sn_command commands[] = {
      "fit has room for the tensors or a cache for the largest step, nor where what a cache may not send out has none. "
      "With --min memory, the least memory of a device for a "
      "network "
-     "and a batch. With --which gpu, every known GPU, ranked in float32 without TF32 or in --precision. All plans are "
+     "and a batch. With --which gpu, every known GPU, ranked by speed, or with --price and --samples by what an epoch "
+     "costs; "
+     "\"rank\" 1-3: the first three are alike, as their bands overlap (docs/truth.md). All plans are "
      "proved safe.\n"
      "The table of --max: what the largest needs on the device, the least with which the next would run, images per "
      "second at the "
@@ -69,7 +72,8 @@ static const sn_command commands[] = {
      "snsim fit --max image --net resnet50 --batch 8 --memory 8GiB --margin 5% --explain\n"
      "snsim fit --max sequence --net llama:layers=16,hidden=2048,heads=16,ffn=5632 --batch 1 --gpu rtx4090\n"
      "snsim fit --min memory --net vgg16 --batch 64 --json\n"
-     "snsim fit --which gpu --net inception_v4 --batch 64 --strategy liveness",
+     "snsim fit --which gpu --net inception_v4 --batch 64 --strategy liveness\n"
+     "snsim fit --which gpu --net resnet50 --batch 256 --precision amp-bf16 --price prices.csv --samples 1281167",
      NULL, SN_CMD_FIT, sn_cli_fit},
     {"advise", "snsim advise --net NAME --batch N [options]", "the cheapest way to make it fit",
      "Tries every combination of strategy and convolution workspace for a network, a batch and a GPU (--strategy "
@@ -199,7 +203,8 @@ static const sn_command commands[] = {
      "Without RUN lists the stored runs, newest first; --name, --net, --gpu and --strategy list some of them. With "
      "RUN, a "
      "number, a name or \"last\", prints that run again, byte for byte as it was printed first, but for the heading's "
-     "remark that a GPU nobody named is the default: which one it was is stored, not who chose it. With --delete it is "
+     "remark that a GPU nobody named is the default: which one it was is stored, not who chose it; and but for "
+     "--samples and --price, which are not stored. With --delete it is "
      "deleted. \"sweeps\" lists the sweeps, \"sweep:3\" or \"sweep:last\" prints one; "
      "\"calibrations\" lists what `snsim calibrate` has measured.",
      "snsim show\n"

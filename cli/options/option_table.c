@@ -15,7 +15,8 @@ static const sn_option options[] = {
      "memory: the least usable memory of a device with which it runs, to the block of 1 KiB.", sn__parse_min,
      offsetof(sn_args, min)},
     {"which", "gpu", 0, SN_CMD_FIT, "What to find",
-     "gpu: every GPU of `snsim list gpus`, and a --gpu FILE, ranked: does it fit, with what to spare, how fast.",
+     "gpu: every GPU of `snsim list gpus`, and a --gpu FILE, ranked: does it fit, with what to spare, how fast; with "
+     "--price and --samples by what an epoch costs.",
      sn__parse_which, offsetof(sn_args, which)},
     {"net", "NET|FILE", 0,
      SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE | SN_CMD_GRAPH |
@@ -163,6 +164,10 @@ static const sn_option options[] = {
      "Height and width of the images, one number where they are equal, instead of the network's own. An FC that sees "
      "the whole image (AlexNet, VGG) then has other parameters, which is said; behind a global POOL it has not.",
      sn__parse_image, offsetof(sn_args, image)},
+    {"samples", "N", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE, "What to train",
+     "Samples of an epoch (1281167 of ImageNet): its time is told, and with --price its cost. Of fit: with --which "
+     "gpu.",
+     sn__parse_samples, offsetof(sn_args, samples)},
     {"loss", "LOSS", 0,
      SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP | SN_CMD_SHOW_NET | SN_CMD_GRAPH | SN_CMD_RUN |
          SN_CMD_VALIDATE,
@@ -207,6 +212,9 @@ static const sn_option options[] = {
      "The profile of the run's GPU, where that came from a file: the database holds only its name.", sn__parse_gpu, 0},
     {"gpu", "NAME", 0, SN_CMD_VALIDATE | SN_CMD_CALIBRATE, "Where",
      "The name under which this machine's measurements are kept. Default: the name of the back end.", sn__parse_gpu, 0},
+    {"price", "FILE", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE, "Where",
+     "With --samples: what cards cost an hour, in lines as \"rtx4090, 0.44 USD\"; fit --which gpu then ranks by cost.",
+     sn__parse_text, offsetof(sn_args, price)},
     {"costs", "auto|model|measured", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_VALIDATE | SN_CMD_THREADS,
      "Where",
      "Where times come from: auto (default: what was measured of the device by `snsim calibrate`, formulas for the "

@@ -118,6 +118,10 @@ sn_status sn__parse_nodes(const char *what, const char *text, void *place, sn_er
   return sn_parse_count(text, what, 1, UINT64_C(1000000000000), place, err);
 }
 
+sn_status sn__parse_samples(const char *what, const char *text, void *place, sn_err *err) {
+  return sn_parse_count(text, what, 1, UINT64_C(1000000000000000), place, err);
+}
+
 sn_status sn__parse_match_range(const char *what, const char *text, void *place, sn_err *err) {
   return take_count(what, text, 0, SN_MAX_DIM, place, err);
 }

@@ -18,6 +18,7 @@ sn__parse sn__parse_thread_counts; /* place: sn_args */
 sn__parse sn__parse_jobs;
 sn__parse sn__parse_moves;
 sn__parse sn__parse_nodes;
+sn__parse sn__parse_samples;
 sn__parse sn__parse_match_range;
 sn__parse sn__parse_colours;
 sn__parse sn__parse_warmup;

@@ -63,6 +63,8 @@ typedef struct sn_args {
   char known_text[SN_NET_SPEC], net_text[SN_NET_SPEC], plain_text[SN_NET_SPEC], loss_text[SN_NET_SPEC];
   char lora_text[SN_NET_SPEC];
   uint32_t batch, image;          /* 0: not given */
+  uint64_t samples;               /* of an epoch; 0: not given */
+  const char *price;              /* a file; NULL: not given */
   uint32_t sequence;              /* of token sequences what image is of images */
   uint32_t iterations, threads;   /* of `run` */
   uint32_t teams[SN_TEAM_COUNTS]; /* of `calibrate`: counts of threads to be measured, ascending */

@@ -35,6 +35,8 @@ static const struct {
     {"gpu gpus card cards graphics-card accelerator", {"gpu", "gpus"}, NULL, NULL},
     {"device", {"gpu", "gpus", "backend"}, NULL, NULL},
     {"memory memories vram mem gpu-memory gpu-mem device-memory max-memory", {"memory", "memories"}, NULL, NULL},
+    {"dataset-size num-samples train-samples epoch-size samples-per-epoch epoch", {"samples"}, NULL, NULL},
+    {"prices pricing hourly", {"price"}, NULL, NULL},
     {"ram cpu-memory host-mem host-ram", {"host-memory"}, NULL, NULL},
     {"precision precisions dtype torch-dtype data-type", {"precision", "precisions"}, NULL, NULL},
     {"amp autocast mixed mixed-precision use-amp bf16 bfloat16",
