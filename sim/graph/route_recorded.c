@@ -26,8 +26,14 @@ typedef struct under {
   struct under *next;
 } under;
 
+/* What the recording would be is the same for every batch, and kept of the blocks that were asked for last. */
 struct sn_under_list {
   under *first;
+  struct sn_under_list *like; /* of the route whose recording's are used; NULL: its own */
+  sn_arena *arena;            /* of the three that follow */
+  struct sn_recorded *made;
+  sn_record_span *spans;
+  uint32_t n_spans;
 };
 
 typedef struct maker {
@@ -380,31 +386,56 @@ static void free_under(under *u) {
   free(u);
 }
 
+static void forget_made(struct sn_under_list *list) {
+  if (list->arena) sn_arena_free(list->arena);
+  list->arena = NULL;
+  list->made = NULL;
+}
+
 void sn__route_free_under(const sn_route *route) {
-  for (under *u = route->under ? route->under->first : NULL, *next; u; u = next) {
+  if (!route->under) return;
+  for (under *u = route->under->first, *next; u; u = next) {
     next = u->next;
     free_under(u);
   }
+  forget_made(route->under);
+}
+
+void sn_route_under_like(const sn_route *route, const sn_route *known) {
+  if (route->under && known->under) route->under->like = known->under->like ? known->under->like : known->under;
+}
+
+static bool is_of(const sn_record_span *known, uint32_t n_known, const sn_record_span *spans, uint32_t n_spans) {
+  return n_known == n_spans && memcmp(known, spans, n_spans * sizeof *spans) == 0;
+}
+
+/* The recording as it would have been; NULL where memory is out. */
+static const struct sn_recorded *find_made(const sn_route *route, const sn_record_span *spans, uint32_t n_spans) {
+  struct sn_under_list *list = route->under->like ? route->under->like : route->under;
+  const int in_place = !route->dialect->sums_apart;
+  if (list->made && is_of(list->spans, list->n_spans, spans, n_spans)) return list->made;
+  forget_made(list);
+  list->arena = sn_arena_new();
+  list->spans = list->arena ? sn_arena_alloc(list->arena, n_spans, sizeof *spans) : NULL;
+  if (!list->spans) return NULL;
+  memcpy(list->spans, spans, n_spans * sizeof *spans);
+  list->n_spans = n_spans;
+  struct sn_recorded *made = sn_record_checkpoint(route->net->recorded, spans, n_spans, list->arena);
+  if (!made || !(made->lives[in_place] = sn_record_lives_find(made, in_place, list->arena))) return NULL;
+  return list->made = made;
 }
 
 static sn_route *make_under(const sn_route *route, const sn_record_span *spans, uint32_t n_spans, sn_err *err) {
-  sn_arena *arena = sn_arena_new(); /* of what only making it needs */
-  struct sn_recorded *w = arena ? sn_record_checkpoint(route->net->recorded, spans, n_spans, arena) : NULL;
-  int in_place = !route->dialect->sums_apart;
-  if (w) w->lives[in_place] = sn_record_lives_find(w, in_place, arena);
-  sn_route *made = NULL;
-  if (w && w->lives[in_place])
-    made = make_route(route->net, w, route->dialect, err);
-  else
-    sn_fail_memory(err);
-  if (arena) sn_arena_free(arena);
-  return made;
+  const struct sn_recorded *made = find_made(route, spans, n_spans);
+  if (made) return make_route(route->net, made, route->dialect, err);
+  sn_fail_memory(err);
+  return NULL;
 }
 
 const sn_route *sn_route_under(const sn_route *route, const sn_record_span *spans, uint32_t n_spans, sn_err *err) {
   size_t bytes = n_spans * sizeof *spans;
   for (const under *u = route->under->first; u; u = u->next)
-    if (u->n_spans == n_spans && memcmp(u->spans, spans, bytes) == 0) return u->route;
+    if (is_of(u->spans, u->n_spans, spans, n_spans)) return u->route;
   under *made = calloc(1, sizeof *made);
   if (made) made->spans = malloc(bytes + 1);
   if (!made || !made->spans) {
