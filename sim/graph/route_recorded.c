@@ -4,6 +4,8 @@
  *   reads READ, makes WRITE, changes MODIFY
  *   a handle or a ghost has it longer than the last operation that uses it: READ there, backward may need it again
  *   Python has it longer: it is held there, in dialects that are eager; others' runtimes let go of what nobody needs
+ *   parts, masks and statistics (models/record/kinds.h): in dialects that are not eager a part touches nothing, as it
+ *     is done by what it is a part of, and masks and statistics are resident
  *
  * What the iteration before has left, and this one lets go, is there from the first step on: that makes it.
  *
@@ -58,6 +60,7 @@ typedef struct maker {
 
 static bool is_tensor(const maker *m, uint32_t storage) {
   const sn_record_life *life = &m->lives[storage];
+  if (!m->route->dialect->eager && m->w->aside && m->w->aside[storage]) return false;
   bool here = life->stay == SN_RECORD_MADE || life->stay == SN_RECORD_CARRIED;
   return here && sn_record_bytes(&m->record->storages[storage], m->net->batch) > 0;
 }
@@ -245,16 +248,34 @@ static sn_step_work work_of(const maker *m, const sn_record_op *op) {
                         .narrow = op->narrow};
 }
 
-static void make_step(maker *m, uint32_t index) {
-  const sn_record_op *op = &m->record->ops[m->w->first_op + index];
+static void access_operands(maker *m, uint32_t index, const sn_record_op *op) {
   const uint32_t *refs = &m->record->refs[op->first_ref], *makes = refs + op->n_reads, *changes = makes + op->n_makes;
-  uint32_t first = m->route->n_accesses;
-  if (index == 0) carry_over(m);
-  be_born(m, index, makes, op->n_makes);
   for (uint32_t i = 0; i < op->n_reads; i++) access(m, index, refs[i], SN_READ);
   for (uint32_t i = 0; i < op->n_makes; i++)
     access(m, index, makes[i], whose(m, makes[i]) == makes[i] ? SN_WRITE : SN_MODIFY);
   for (uint32_t i = 0; i < op->n_changes; i++) access(m, index, changes[i], SN_MODIFY);
+}
+
+static bool is_part(const maker *m, uint32_t index) {
+  return !m->route->dialect->eager && m->w->part_of && m->w->part_of[index] != SN_NONE;
+}
+
+/* Of a dialect that is not eager, where a step is an operation each. */
+static void add_to_whole(maker *m, uint32_t index) {
+  sn_step_work *part = &m->work[index], *whole = &m->work[m->w->part_of[index]];
+  whole->flops += part->flops;
+  whole->bytes += part->bytes;
+  whole->launches += part->launches;
+  part->flops = part->bytes = 0;
+  part->launches = 0;
+}
+
+static void make_step(maker *m, uint32_t index) {
+  const sn_record_op *op = &m->record->ops[m->w->first_op + index];
+  uint32_t first = m->route->n_accesses;
+  if (index == 0) carry_over(m);
+  be_born(m, index, &m->record->refs[op->first_ref + op->n_reads], op->n_makes);
+  if (!is_part(m, index)) access_operands(m, index, op);
   access_ends(m, index);
   const sn_step step = {.layer = m->w->layer[index],
                         .pass = pass_of(m, index),
@@ -267,6 +288,7 @@ static void make_step(maker *m, uint32_t index) {
     m->again[m->route->n_again++] = (sn_again){m->w->again[index], m->route->n_steps};
   } else {
     m->work[m->route->n_steps] = work_of(m, op);
+    if (is_part(m, index)) add_to_whole(m, index);
     m->steps[m->route->n_steps++] = step;
   }
 }
