@@ -62,10 +62,13 @@ static bool is_aside(const finder *f, uint32_t storage, uint32_t result, uint32_
          sn_record_bytes(own, batch) < sn_record_bytes(whole, batch);
 }
 
-static void find_aside(finder *f, uint32_t i) {
+/* Whether it makes any. */
+static bool find_aside(finder *f, uint32_t i) {
   const sn_record_op *op = &f->ops[i];
   const uint32_t *makes = &f->record->refs[op->first_ref + op->n_reads];
-  for (uint32_t k = 1; k < op->n_makes; k++) f->aside[makes[k]] = is_aside(f, makes[k], makes[0], i);
+  bool any = false;
+  for (uint32_t k = 1; k < op->n_makes; k++) any |= f->aside[makes[k]] = is_aside(f, makes[k], makes[0], i);
+  return any;
 }
 
 /* ---- operations ---- */
@@ -90,13 +93,13 @@ static bool is_cheap(const finder *f, const sn_record_op *op) {
 
 static void name_kinds(finder *f, sn_layer *layers) {
   for (uint32_t i = 0; i < f->w->n_ops; i++) f->differentiated[f->w->layer[i]] |= f->ops[i].phase == SN_RECORD_BACKWARD;
-  for (uint32_t i = 0; i < f->w->n_forward; i++) find_aside(f, i);
   for (uint32_t i = 0; i < f->w->n_forward; i++) {
     sn_layer *layer = &layers[f->w->layer[i]];
+    bool masked = find_aside(f, i);
     if (f->ops[i].flops.a != 0 || f->ops[i].flops.b != 0)
       layer->op = SN_RECORDED_HEAVY;
     else if (i > 0 && f->differentiated[f->w->layer[i]] && is_cheap(f, &f->ops[i]))
-      layer->op = SN_RECORDED_CHEAP;
+      layer->op = masked ? SN_RECORDED_MASKED : SN_RECORDED_CHEAP;
   }
 }
 

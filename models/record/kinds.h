@@ -3,6 +3,7 @@
  *
  *   heavy     it has flops
  *   cheap     it makes one tensor of one other, which only what is a part of it changes: it is easily made again
+ *   masked    it is cheap, and makes something aside: norms, dropout
  *   a part    it changes in place what another has just made, and reads nothing else: relu_ behind a batch norm
  *   aside     masks and statistics: what an operation makes beside its result, smaller than that, for its backward alone
  */

@@ -95,7 +95,7 @@ static void kinds_are_those_of_layers(void **state) {
            norm = find_layer(net, "layer1.0.bn1:cudnn_batch_norm");
   uint32_t relu = find_layer(net, "layer1.0.relu:relu_"), sum = find_layer(net, "layer1.0:add_"), parts = 0, aside = 0;
   assert_int_equal(net->layers[conv].op, SN_RECORDED_HEAVY);
-  assert_int_equal(net->layers[norm].op, SN_RECORDED_CHEAP);
+  assert_int_equal(net->layers[norm].op, SN_RECORDED_MASKED);
   assert_int_equal(net->layers[find_layer(net, "layer1.0.bn2:cudnn_batch_norm")].op, SN_RECORDED); /* the sum's */
   for (uint32_t i = 0; i < w->n_ops; i++) {
     if (w->part_of[i] == SN_NONE) continue;
