@@ -95,13 +95,15 @@ def _sampled(x: Any, grid: Any) -> Any:
     return x.new_empty((*x.shape[:2], *grid.shape[1:-1]))
 
 
-# Results of CUDA's kernels for which PyTorch has no fakes: it would run them.
+# Results of CUDA's kernels for which PyTorch, or 2.4, has no fakes: it would run them.
 _RESULTS: Dict[str, Callable[..., Any]] = {
     "aten._cudnn_rnn_backward.default": _rnn_backward,
     **{f"aten._fused_{name}_.{form}": _nothing for name in ("sgd", "adagrad", "adam", "adamw") for form in ("default", "tensor_lr")},
     "aten.cudnn_grid_sampler.default": _sampled,
     "aten.cudnn_grid_sampler_backward.default": _like(0, 1),
+    "aten._standard_gamma.default": _like(0),
     "aten._standard_gamma_grad.default": _like(0),
+    "aten._weight_norm_interface_backward.default": _like(1, 2),
     "aten._sample_dirichlet.default": _like(0),
     "aten._dirichlet_grad.default": _like(0),
     "aten.binomial.default": _like(0),
