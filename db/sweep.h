@@ -24,6 +24,7 @@ typedef struct sn_sweep_row {
   uint32_t point;   /* from 1, in the order of the grid */
   uint32_t session; /* which start of the sweep computed it, from 1; set by sn_sweep_put() */
   const char *net, *gpu;
+  const char *net_name;     /* as in sn_run; "" where the network could not be read */
   uint32_t image;           /* height and width of the images; 0: the network's own */
   uint64_t memory_bytes;    /* usable on the device */
   sn_conditions conditions; /* `freeze` is the same at all points, and kept in the grid */

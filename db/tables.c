@@ -162,6 +162,7 @@ static const sn__column point_columns[] = {
     COLUMN(sn_sweep_row, point),
     COLUMN(sn_sweep_row, session),
     ASKED(sn_sweep_row, net),
+    COLUMN(sn_sweep_row, net_name),
     ASKED(sn_sweep_row, gpu),
     ASKED(sn_sweep_row, image),
     ASKED(sn_sweep_row, memory_bytes),

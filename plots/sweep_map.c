@@ -210,7 +210,7 @@ void sn__sweep_map_write(FILE *out, const sn__sweep_chart *chart) {
   sn__put_terminal(out, chart->form, chart->columns, chart->lines);
   put_cells(out, &m);
   fputs("set title '", out);
-  sn__put_text(out, sn_net_called(chart->rows[0]->net, "", title, sizeof title), 48);
+  sn__put_text(out, sn_net_called(chart->rows[0]->net, chart->rows[0]->net_name, title, sizeof title), 48);
   put_where(out, chart, sn__put_text);
   fprintf(out, ": %s per second, \"no\" where it does not fit' offset 0,1.2\nset label '", unit(chart));
   put_sentence(out, &m, "; ", sn__put_text);
@@ -251,7 +251,7 @@ void sn__sweep_map_text(FILE *out, const sn__sweep_chart *chart) {
   map m = measure(chart);
   unsigned cell = cell_columns(&m), room = (chart->columns - NAME_COLUMNS) / cell;
   char text[SN__SWEEP_X_TEXT], title[SN_NET_SPEC];
-  sn__put_plain(out, sn_net_called(chart->rows[0]->net, "", title, sizeof title), 48);
+  sn__put_plain(out, sn_net_called(chart->rows[0]->net, chart->rows[0]->net_name, title, sizeof title), 48);
   put_where(out, chart, sn__put_plain);
   fprintf(out, ": %s per second\n", unit(chart));
   put_sentence(out, &m, "\n", sn__put_plain);

@@ -135,7 +135,7 @@ static void put_title(FILE *out, const frame *f) {
   sn_plot_x x = f->chart->x;
   char title[SN_NET_SPEC];
   fputs("set multiplot title '", out);
-  sn__put_text(out, sn_net_called(row->net, "", title, sizeof title), 48);
+  sn__put_text(out, sn_net_called(row->net, row->net_name, title, sizeof title), 48);
   if (x != SN_PLOT_X_GPU) fputs(" on ", out);
   if (x != SN_PLOT_X_GPU) sn__put_text(out, row->gpu, 32);
   if (x != SN_PLOT_X_BATCH) fprintf(out, ", batch %" PRIu32, row->batch);

@@ -99,6 +99,7 @@ static void fill_row(const run *r, uint32_t group, uint32_t strategy, const char
   const sn_options options = sn_grid_options(g, at);
   *row = (sn_sweep_row){.point = group * r->n_strategies + strategy + 1,
                         .net = g->nets[at[SN_AXIS_NETS]],
+                        .net_name = p->net_name,
                         .gpu = g->gpus[at[SN_AXIS_GPUS]],
                         .image = (uint32_t)g->images[at[SN_AXIS_IMAGES]],
                         .memory_bytes = sn_grid_device(g, at).memory_bytes,

@@ -69,8 +69,9 @@
   OP(GIVEN)    /* what comes with the batch beside it, or is computed of that: text beside images, a step's sines */   \
   OP(EXPAND)   /* the same numbers along sides of 1, as often as need be */                                            \
   OP(RECORDED) /* an operation of a recording (models/record/record.h), of which nothing else is known; */             \
-  OP(RECORDED_HEAVY) /* one that multiplies: products, convolutions, attention; */                                     \
-  OP(RECORDED_CHEAP) /* one that makes one tensor of one other, which nobody changes: it is easily made again */
+  OP(RECORDED_HEAVY)  /* one that multiplies: products, convolutions, attention; */                                    \
+  OP(RECORDED_CHEAP)  /* one that makes one tensor of one other: it is easily made again; */                           \
+  OP(RECORDED_MASKED) /* and one beside whose tensor masks or statistics are kept: norms, dropout */
 
 typedef enum sn_op {
 #define SN_OP_NAME(name) SN_##name,

@@ -48,6 +48,9 @@ const sn_op_def sn__op_RECORDED_HEAVY = {.name = "RECORDED_HEAVY",
 const sn_op_def sn__op_RECORDED_CHEAP = {
     .name = "RECORDED_CHEAP", .inner = true, .simulated_only = recorded_simulated_only};
 
+const sn_op_def sn__op_RECORDED_MASKED = {
+    .name = "RECORDED_MASKED", .inner = true, .simulated_only = recorded_simulated_only};
+
 /* ---- GIVEN: made of nothing but the batch's coming; it looks at no number of its input ---- */
 
 static sn_status given_shape(const sn_attr *a, const sn_shape *inputs, uint32_t count, sn_shape *out, sn_err *err) {

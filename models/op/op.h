@@ -98,7 +98,8 @@ typedef struct sn_op_def {
   bool checkpoint;     /* never dropped for recomputation */
   bool many_inputs;    /* takes two or more inputs, all others one (DATA none) */
   bool one_will_do;    /* [of many] or one: CONCAT, ATTENTION */
-  bool offload_paper;  /* its output is offloaded: CONV, and as one DECONV */
+  bool offload_paper;  /* its output is offloaded and its backward fetches the one before: CONV, as one DECONV, and a
+                         recording's products, convolutions and attention */
   bool offload_joints; /* also with offload=checkpoints: JOIN, FORK, CONCAT */
   bool ends_offload;   /* its forward start releases what was offloaded before it: CONV, FC ([SN] 3.3.1), DECONV */
   bool convolves;      /* by convolution algorithms, with workspaces: CONV, DECONV */

@@ -5,6 +5,7 @@
 #include "models/build/build_internal.h"
 #include "models/net/globs.h"
 #include "models/net/names.h"
+#include "models/record/kinds.h"
 #include "models/record/lives.h"
 #include "models/zoo/zoo_internal.h"
 
@@ -246,53 +247,6 @@ static sn_status make_layers(maker *m, uint32_t *n_layers) {
   return status == SN_OK ? assign_backward(m) : status;
 }
 
-/* ---- kinds of operations ---- */
-
-/* The only storage among some that the iteration makes; SN_NONE: there is none, or several. */
-static uint32_t only_made(const maker *m, const uint32_t *refs, uint32_t count) {
-  const sn_record_life *lives = m->recorded->lives[0];
-  uint32_t only = SN_NONE;
-  for (uint32_t i = 0; i < count; i++) {
-    const sn_record_storage *storage = &m->record->storages[refs[i]];
-    bool tensor = lives[refs[i]].stay == SN_RECORD_MADE && storage->on_gpu;
-    if (tensor && only != SN_NONE && only != refs[i]) return SN_NONE;
-    if (tensor) only = refs[i];
-  }
-  return only;
-}
-
-/* It can be dropped and made again by SuperNeurons' rules, which know chains alone. */
-static bool is_cheap(const maker *m, const sn_record_op *op, const bool *changed) {
-  const uint32_t *refs = &m->record->refs[op->first_ref];
-  uint32_t from = only_made(m, refs, op->n_reads), to = only_made(m, refs + op->n_reads, op->n_makes);
-  bool state = m->record->kernels[op->kernel].flags & SN_RECORD_CHANGES_STATE;
-  return op->n_makes == 1 && op->n_changes == 0 && from != SN_NONE && to != SN_NONE && !state && !changed[from] &&
-         !changed[to];
-}
-
-static sn_status find_kinds(maker *m) {
-  const struct sn_recorded *w = m->recorded;
-  const sn_record_op *ops = &m->record->ops[w->first_op];
-  bool *changed = calloc((size_t)m->record->n_storages + 1, sizeof *changed);
-  bool *differentiated = calloc((size_t)w->n_ops + 2, sizeof *differentiated);
-  bool good = changed && differentiated;
-  for (uint32_t i = 0; i < w->n_ops && good; i++) {
-    const uint32_t *refs = &m->record->refs[ops[i].first_ref + ops[i].n_reads + ops[i].n_makes];
-    for (uint32_t k = 0; k < ops[i].n_changes; k++) changed[refs[k]] = true;
-    differentiated[m->layer[i]] |= ops[i].phase == SN_RECORD_BACKWARD;
-  }
-  for (uint32_t i = 0; i < w->n_forward && good; i++) {
-    sn_layer *layer = &m->layers[m->layer[i]];
-    if (ops[i].flops.a != 0 || ops[i].flops.b != 0)
-      layer->op = SN_RECORDED_HEAVY;
-    else if (i > 0 && differentiated[m->layer[i]] && is_cheap(m, &ops[i], changed))
-      layer->op = SN_RECORDED_CHEAP;
-  }
-  free(changed);
-  free(differentiated);
-  return good ? SN_OK : sn_fail_memory(m->err);
-}
-
 /* ---- the network ---- */
 
 /* What depends on the batch. */
@@ -341,7 +295,7 @@ static sn_status make(maker *m, uint32_t batch) {
   w->layer = m->layer;
   for (int in_place = 0; in_place < 2; in_place++)
     if (!(w->lives[in_place] = sn_record_lives_find(w, in_place, m->arena))) return sn_fail_memory(m->err);
-  if (w->backwards == 1 && find_kinds(m) != SN_OK) return m->err->code;
+  if (w->backwards == 1 && !sn__record_find_kinds(w, m->layers, m->arena)) return sn_fail_memory(m->err);
   net->name = m->record->name;
   net->layers = m->layers;
   net->modules = m->modules;

@@ -8,6 +8,7 @@
  * one found. */
 #include "base/arena.h"
 #include "base/quote.h"
+#include "models/zoo/zoo.h"
 #include "plots/page/page_internal.h"
 #include "plots/plot_internal.h"
 
@@ -89,6 +90,12 @@ static sn_status find_names(const sn_sweep *sweep, const sn__axis *axis, names *
   return SN_OK;
 }
 
+/* What people read: networks as on the screen. */
+static const char *shown(const sn__axis *axis, const sn_sweep_row *row, char title[SN_NET_SPEC]) {
+  if (axis->offset != sn__axis_net.offset) return sn__axis_value(axis, row);
+  return sn_net_title(row->net, row->net_name, title, SN_NET_SPEC);
+}
+
 /* ---- data ---- */
 
 static void write_head(const sn_sweep_line *h, FILE *out) {
@@ -103,12 +110,13 @@ static void write_head(const sn_sweep_line *h, FILE *out) {
 }
 
 static void write_names(const sn__axis *axes, int n_axes, const names *all, FILE *out) {
+  char title[SN_NET_SPEC];
   fputs(",\n\"names\":{", out);
   for (int t = 0; t < n_axes; t++) {
     fprintf(out, t ? ",\n\"%s\":[" : "\"%s\":[", axes[t].name);
     for (uint32_t i = 0; i < all[t].count; i++) {
       if (i > 0) putc(',', out);
-      sn_quote_json(sn__axis_value(&axes[t], all[t].first[i]), out);
+      sn_quote_json(shown(&axes[t], all[t].first[i], title), out);
     }
     putc(']', out);
   }
@@ -164,9 +172,10 @@ static sn_status write_data(const void *content, FILE *out, sn_err *err) {
 static sn_status write_title_names(const sn_sweep *sweep, const sn__axis *axis, const char *plural, FILE *out,
                                    sn_err *err) {
   names n;
+  char title[SN_NET_SPEC];
   if (find_names(sweep, axis, &n, err) != SN_OK) return err->code;
   if (n.count == 1)
-    sn_quote_html(sn__axis_value(axis, n.first[0]), out);
+    sn_quote_html(shown(axis, n.first[0], title), out);
   else
     fprintf(out, "%" PRIu32 " %s", n.count, plural);
   return SN_OK;

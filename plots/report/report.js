@@ -103,6 +103,7 @@ function drawChanges() {
   const first = answer.changes[0], parts = [];
   if (answer.changes.length > 1 || (first && first.change !== "none")) parts.push(changesTable());
   if (first && first.calls.length) parts.push(element("p", {}, "In PyTorch:"), element("pre", {}, first.calls.join("\n")));
+  if (answer.note) parts.push(...answer.note.split("\n").map((line) => element("p", {class: "soft"}, line[0].toUpperCase() + line.slice(1) + ".")));
   if (answer.where.length)
     parts.push(element("p", {}, "Where the memory is " + answer.where_moment + ": " +
                        answer.where.map((part) => part.group + " " + bytes(part.bytes) + (part.advice ? " (" + part.advice + ")" : "")).join("; ") + "."));

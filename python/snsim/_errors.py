@@ -68,13 +68,24 @@ def line_of(error: BaseException) -> str:
 _OPERATOR = re.compile(r"\b([A-Za-z_]\w*(?:::|\.)\w+(?:\.\w+)?)\b")
 
 
+_NO_FAKE = "has no fake kernel, which says what its results look like: write one with torch.library.register_fake"
+
+
+def _without_fake(error: BaseException) -> str:
+    """The operator that PyTorch tried to run on zeros as it has no fake kernel; empty where none was."""
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        if frame.f_code.co_name == "run_fallback_kernel":
+            return str(frame.f_locals.get("func", ""))
+    return ""
+
+
 def _way_out(error: BaseException) -> str:
     """What may be done about an error of PyTorch's or the user's."""
     kind, text = type(error).__name__, str(error)
     if kind == "UnsupportedOperatorException" or "fake impl" in text or "register_fake" in text:
         found = _OPERATOR.search(text)
         operator = found.group(1) if found else "an operator"
-        return f"{operator} has no fake kernel, which says what its results look like: write one with torch.library.register_fake"
+        return f"{operator} {_NO_FAKE}"
     if kind in ("DynamicOutputShapeException", "DataDependentOutputException"):
         return f"{text}: the result depends on values, which a recording has not: replace it by something of a fixed size"
     if "data pointer" in text or ".numpy()" in text or "numpy" in text and kind in ("RuntimeError", "TypeError"):
@@ -86,6 +97,9 @@ def _way_out(error: BaseException) -> str:
         return f"{text.splitlines()[0]}: sparse tensors are not recorded: take dense gradients, nn.Embedding(sparse=False)"
     if "saved tensor hooks" in text:
         return f"{text.splitlines()[0]}: what backward keeps is recorded by them: take torch.autograd.grad instead of torch.func.grad"
+    operator = _without_fake(error)
+    if operator:
+        return f"{operator} {_NO_FAKE}"
     if "CUDA driver" in text or "NVIDIA driver" in text:
         return (f"{text.splitlines()[0]}: this PyTorch asks the driver where newer ones ask the fakes: record with PyTorch 2.15 or newer, "
                 "or on a machine with a GPU")

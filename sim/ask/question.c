@@ -60,6 +60,15 @@ static sn_status make_route(sn__question *q, sn_strategy strategy, sn__question_
   return SN_OK;
 }
 
+/* Blocks of a recording under checkpoints: what would have been recorded is the same for every batch. */
+static sn_status go_by_like(sn__question *q, sn_strategy strategy, const sn__question_graph *g) {
+  if (!q->like || !g->route->under || strategy.recompute == SN_RECOMPUTE_NONE) return SN_OK;
+  sn__question_graph *known = sn__question_graph_of(q->like, strategy);
+  q->like->err = q->err;
+  if (make_route(q->like, strategy, known) == SN_OK) sn_route_under_like(g->route, known->route);
+  return q->err->code;
+}
+
 static sn_status make_costs(sn__question *q, sn_strategy strategy, sn__question_graph *g) {
   if (g->costs || !sn_dialect_of(strategy.dialect)->eager) return SN_OK;
   g->costs = sn_caching_costs(q->net, q->model, q->options->iteration.precision, q->options->workspace, q->err);
@@ -87,8 +96,9 @@ sn_status sn__question_open_graph(sn__question *q, sn_strategy strategy) {
   const char *refused = sn_strategy_refuses(strategy, q->options->iteration);
   if (refused) return sn_fail(q->err, SN_BAD_INPUT, "%s", refused);
   if (check_recording(q, strategy) != SN_OK) return q->err->code;
+  if (make_route(q, strategy, g) != SN_OK || go_by_like(q, strategy, g) != SN_OK) return q->err->code;
   if (g->is_open) return SN_OK;
-  if (make_route(q, strategy, g) != SN_OK || make_costs(q, strategy, g) != SN_OK) return q->err->code;
+  if (make_costs(q, strategy, g) != SN_OK) return q->err->code;
   const sn_costs *costs = sn__question_costs(q, strategy);
   sn_workspace workspace = sn__question_workspace(q, strategy);
   g->floor = sn_lower_floor(g->route, workspace, costs, &g->workspace_free);

@@ -72,7 +72,8 @@ static void show_recorded(const sn_resident_walk *w) {
   for (uint32_t s = 0; s < recorded->record->n_storages; s++) {
     const sn_record_storage *storage = &recorded->record->storages[s];
     uint64_t bytes = sn_record_bytes(storage, w->net->batch);
-    if (lives[s].stay != SN_RECORD_RESIDENT || bytes == 0) continue;
+    bool aside = !w->dialect->eager && recorded->aside && recorded->aside[s];
+    if ((lives[s].stay != SN_RECORD_RESIDENT && !aside) || bytes == 0) continue;
     sn_resident_role role = roles[storage->role];
     if (storage->role == SN_RECORD_VALUE && lives[s].phase == SN_RECORD_BACKWARD) role = SN_RESIDENT_GRADIENT;
     w->visit(w->self, (sn_resident_tensor){.role = role, .layer = SN_NONE, .bytes = bytes, .step = lives[s].first_use});

@@ -200,6 +200,9 @@ bool sn_dialect_has_order(sn_dialect_id dialect, sn_order order);
 struct sn_record_span;
 const sn_route *sn_route_under(const sn_route *route, const struct sn_record_span *spans, uint32_t n_spans,
                                sn_err *err);
+/* From now on sn_route_under() goes by what it has found for `known`, which outlives `route`: of the same recording at
+ * another batch, in the same dialect. What would have been recorded, of any batch, is found once then. */
+void sn_route_under_like(const sn_route *route, const sn_route *known);
 
 /* Adds what the iteration before has left on the device: a tensor of role SN_CARRIED for each that stays until the next
  * forward has ended, which are values and saved tensors that a backward step reads. No step touches them: a plan

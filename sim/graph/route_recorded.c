@@ -4,6 +4,8 @@
  *   reads READ, makes WRITE, changes MODIFY
  *   a handle or a ghost has it longer than the last operation that uses it: READ there, backward may need it again
  *   Python has it longer: it is held there, in dialects that are eager; others' runtimes let go of what nobody needs
+ *   parts, masks and statistics (models/record/kinds.h): in dialects that are not eager a part touches nothing, as it
+ *     is done by what it is a part of, and masks and statistics are resident
  *
  * What the iteration before has left, and this one lets go, is there from the first step on: that makes it.
  *
@@ -26,8 +28,14 @@ typedef struct under {
   struct under *next;
 } under;
 
+/* What the recording would be is the same for every batch, and kept of the blocks that were asked for last. */
 struct sn_under_list {
   under *first;
+  struct sn_under_list *like; /* of the route whose recording's are used; NULL: its own */
+  sn_arena *arena;            /* of the three that follow */
+  struct sn_recorded *made;
+  sn_record_span *spans;
+  uint32_t n_spans;
 };
 
 typedef struct maker {
@@ -52,6 +60,7 @@ typedef struct maker {
 
 static bool is_tensor(const maker *m, uint32_t storage) {
   const sn_record_life *life = &m->lives[storage];
+  if (!m->route->dialect->eager && m->w->aside && m->w->aside[storage]) return false;
   bool here = life->stay == SN_RECORD_MADE || life->stay == SN_RECORD_CARRIED;
   return here && sn_record_bytes(&m->record->storages[storage], m->net->batch) > 0;
 }
@@ -239,16 +248,34 @@ static sn_step_work work_of(const maker *m, const sn_record_op *op) {
                         .narrow = op->narrow};
 }
 
-static void make_step(maker *m, uint32_t index) {
-  const sn_record_op *op = &m->record->ops[m->w->first_op + index];
+static void access_operands(maker *m, uint32_t index, const sn_record_op *op) {
   const uint32_t *refs = &m->record->refs[op->first_ref], *makes = refs + op->n_reads, *changes = makes + op->n_makes;
-  uint32_t first = m->route->n_accesses;
-  if (index == 0) carry_over(m);
-  be_born(m, index, makes, op->n_makes);
   for (uint32_t i = 0; i < op->n_reads; i++) access(m, index, refs[i], SN_READ);
   for (uint32_t i = 0; i < op->n_makes; i++)
     access(m, index, makes[i], whose(m, makes[i]) == makes[i] ? SN_WRITE : SN_MODIFY);
   for (uint32_t i = 0; i < op->n_changes; i++) access(m, index, changes[i], SN_MODIFY);
+}
+
+static bool is_part(const maker *m, uint32_t index) {
+  return !m->route->dialect->eager && m->w->part_of && m->w->part_of[index] != SN_NONE;
+}
+
+/* Of a dialect that is not eager, where a step is an operation each. */
+static void add_to_whole(maker *m, uint32_t index) {
+  sn_step_work *part = &m->work[index], *whole = &m->work[m->w->part_of[index]];
+  whole->flops += part->flops;
+  whole->bytes += part->bytes;
+  whole->launches += part->launches;
+  part->flops = part->bytes = 0;
+  part->launches = 0;
+}
+
+static void make_step(maker *m, uint32_t index) {
+  const sn_record_op *op = &m->record->ops[m->w->first_op + index];
+  uint32_t first = m->route->n_accesses;
+  if (index == 0) carry_over(m);
+  be_born(m, index, &m->record->refs[op->first_ref + op->n_reads], op->n_makes);
+  if (!is_part(m, index)) access_operands(m, index, op);
   access_ends(m, index);
   const sn_step step = {.layer = m->w->layer[index],
                         .pass = pass_of(m, index),
@@ -261,6 +288,7 @@ static void make_step(maker *m, uint32_t index) {
     m->again[m->route->n_again++] = (sn_again){m->w->again[index], m->route->n_steps};
   } else {
     m->work[m->route->n_steps] = work_of(m, op);
+    if (is_part(m, index)) add_to_whole(m, index);
     m->steps[m->route->n_steps++] = step;
   }
 }
@@ -380,31 +408,56 @@ static void free_under(under *u) {
   free(u);
 }
 
+static void forget_made(struct sn_under_list *list) {
+  if (list->arena) sn_arena_free(list->arena);
+  list->arena = NULL;
+  list->made = NULL;
+}
+
 void sn__route_free_under(const sn_route *route) {
-  for (under *u = route->under ? route->under->first : NULL, *next; u; u = next) {
+  if (!route->under) return;
+  for (under *u = route->under->first, *next; u; u = next) {
     next = u->next;
     free_under(u);
   }
+  forget_made(route->under);
+}
+
+void sn_route_under_like(const sn_route *route, const sn_route *known) {
+  if (route->under && known->under) route->under->like = known->under->like ? known->under->like : known->under;
+}
+
+static bool is_of(const sn_record_span *known, uint32_t n_known, const sn_record_span *spans, uint32_t n_spans) {
+  return n_known == n_spans && memcmp(known, spans, n_spans * sizeof *spans) == 0;
+}
+
+/* The recording as it would have been; NULL where memory is out. */
+static const struct sn_recorded *find_made(const sn_route *route, const sn_record_span *spans, uint32_t n_spans) {
+  struct sn_under_list *list = route->under->like ? route->under->like : route->under;
+  const int in_place = !route->dialect->sums_apart;
+  if (list->made && is_of(list->spans, list->n_spans, spans, n_spans)) return list->made;
+  forget_made(list);
+  list->arena = sn_arena_new();
+  list->spans = list->arena ? sn_arena_alloc(list->arena, n_spans, sizeof *spans) : NULL;
+  if (!list->spans) return NULL;
+  memcpy(list->spans, spans, n_spans * sizeof *spans);
+  list->n_spans = n_spans;
+  struct sn_recorded *made = sn_record_checkpoint(route->net->recorded, spans, n_spans, list->arena);
+  if (!made || !(made->lives[in_place] = sn_record_lives_find(made, in_place, list->arena))) return NULL;
+  return list->made = made;
 }
 
 static sn_route *make_under(const sn_route *route, const sn_record_span *spans, uint32_t n_spans, sn_err *err) {
-  sn_arena *arena = sn_arena_new(); /* of what only making it needs */
-  struct sn_recorded *w = arena ? sn_record_checkpoint(route->net->recorded, spans, n_spans, arena) : NULL;
-  int in_place = !route->dialect->sums_apart;
-  if (w) w->lives[in_place] = sn_record_lives_find(w, in_place, arena);
-  sn_route *made = NULL;
-  if (w && w->lives[in_place])
-    made = make_route(route->net, w, route->dialect, err);
-  else
-    sn_fail_memory(err);
-  if (arena) sn_arena_free(arena);
-  return made;
+  const struct sn_recorded *made = find_made(route, spans, n_spans);
+  if (made) return make_route(route->net, made, route->dialect, err);
+  sn_fail_memory(err);
+  return NULL;
 }
 
 const sn_route *sn_route_under(const sn_route *route, const sn_record_span *spans, uint32_t n_spans, sn_err *err) {
   size_t bytes = n_spans * sizeof *spans;
   for (const under *u = route->under->first; u; u = u->next)
-    if (u->n_spans == n_spans && memcmp(u->spans, spans, bytes) == 0) return u->route;
+    if (is_of(u->spans, u->n_spans, spans, n_spans)) return u->route;
   under *made = calloc(1, sizeof *made);
   if (made) made->spans = malloc(bytes + 1);
   if (!made || !made->spans) {

@@ -132,7 +132,7 @@ static void find_places(places *p) {
   place = n;
   for (uint32_t s = n; s < p->route->first_update; s++) {
     p->before[s - n] = place;
-    if (sn_op_table[op_at(p, s)]->convolves) place = s;
+    if (sn_op_table[op_at(p, s)]->offload_paper) place = s;
   }
 }
 

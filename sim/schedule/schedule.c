@@ -100,12 +100,15 @@ static uint64_t segment_memory(const sn_route *route, uint32_t head) {
   return most;
 }
 
+static bool is_norm_or_dropout(sn_op op) {
+  return op == SN_BN || op == SN_DROPOUT || op == SN_RECORDED_MASKED;
+}
+
 /* MXNet decides layer by layer, and never for batch norm and dropout. */
 static void set_layer_modes(maker *m) {
   for (uint32_t i = 1; i < m->route->n_layers; i++) {
     const sn_layer *layer = &m->route->layers[i];
-    if (is_dropped_layer(layer) && layer->op != SN_BN && layer->op != SN_DROPOUT)
-      m->mode[output_of(m->route, i)] = DROP_RERUN_ONCE;
+    if (is_dropped_layer(layer) && !is_norm_or_dropout(layer->op)) m->mode[output_of(m->route, i)] = DROP_RERUN_ONCE;
   }
 }
 

@@ -53,6 +53,10 @@ static void fill_points(const sn_run *run, const sn_strategy *strategies, uint32
   }
 }
 
+static void name_points(const sn_net *net, sn_point *points, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) snprintf(points[i].net_name, sizeof points[i].net_name, "%s", net->name);
+}
+
 static sn_status compute_all(const sn_grid *grid, const char *spec, sn_point_kept *kept, sn_point *points,
                              sn_err *err) {
   uint32_t count = grid->n[SN_AXIS_STRATEGIES];
@@ -85,6 +89,7 @@ static void ask(const sn_grid *grid, const uint32_t at[SN_AXES], sn_point_kept *
 
 static void compute(const sn_grid *grid, uint32_t number, sn_point_kept *kept, sn_point *points) {
   uint32_t at[SN_AXES], family = sn_grid_family(grid, number);
+  bool forget = false;
   sn_err err = SN_ERR_INIT;
   sn_grid_at(grid, number, at);
   const char *spec = grid->nets[at[SN_AXIS_NETS]];
@@ -98,8 +103,10 @@ static void compute(const sn_grid *grid, uint32_t number, sn_point_kept *kept, s
     fail_points(points, grid->n[SN_AXIS_STRATEGIES], err.text);
   } else if (compute_all(grid, spec, kept, points, &err) != SN_OK) {
     compute_each(grid, spec, kept, points);
-    sn_point_forget(kept);
+    forget = true;
   }
+  if (kept->net) name_points(kept->net, points, grid->n[SN_AXIS_STRATEGIES]);
+  if (forget) sn_point_forget(kept);
 }
 
 void sn_point_compute(const sn_grid *grid, uint32_t group, sn_point_kept *kept, sn_point *points) {

@@ -9,6 +9,7 @@
 #ifndef SN_SIM_SWEEP_POINT_H
 #define SN_SIM_SWEEP_POINT_H
 
+#include "models/zoo/zoo.h"
 #include "sim/device/device.h"
 #include "sim/sweep/grid.h"
 
@@ -24,7 +25,8 @@ typedef struct sn_point {
   uint32_t recomputed_layers;
   sn_placement placement;
   bool fits;
-  char failure[200]; /* why it could not be computed, all else is 0; "" where it was */
+  char failure[200];          /* why it could not be computed, all else but the name is 0; "" where it was */
+  char net_name[SN_NET_NAME]; /* what the network calls itself; "" where it could not be read */
 } sn_point;
 
 /* What one group leaves to the next of its family: the network, and a planner that is turned from one device to the

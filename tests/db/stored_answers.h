@@ -52,6 +52,7 @@ static inline void put_calibration(sn_store *store, sn_err *err) {
 static inline void put_sweep(sn_store *store, sn_err *err) {
   sn_sweep_row rows[2] = {{.point = 1,
                            .net = "lenet",
+                           .net_name = "lenet",
                            .gpu = "k40c",
                            .memory_bytes = UINT64_C(1) << 33,
                            .conditions = sn_conditions_of(&(const sn_options)SN_OPTIONS_INIT, NULL),

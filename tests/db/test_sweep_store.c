@@ -9,6 +9,7 @@ static const char grid_text[] = "{\"snsim_grid\":1,\"nets\":[\"lenet\"]}";
 static sn_sweep_row sample_row(uint32_t point) {
   return (sn_sweep_row){.point = point,
                         .net = "resnet:n1=3,n2=4",
+                        .net_name = point % 2 ? "resnet" : "",
                         .gpu = "k40c",
                         .memory_bytes = 11994660864,
                         .conditions.workspace = "dynamic",
@@ -46,6 +47,7 @@ static void assert_row(const sn_sweep_row *got, const sn_sweep_row *want, uint32
   assert_int_equal(got->session, session);
   assert_true(got->point == want->point && got->batch == want->batch && got->fits == want->fits);
   assert_string_equal(got->net, want->net);
+  assert_string_equal(got->net_name, want->net_name);
   assert_string_equal(got->gpu, want->gpu);
   assert_true(sn_conditions_same(&got->conditions, &want->conditions));
   assert_true(got->largest_load_bytes == want->largest_load_bytes);

@@ -55,6 +55,7 @@ static void rows_match_reference(void **state) {
       {SN_RECORDED, "RECORDED", CHECKPOINT},
       {SN_RECORDED_HEAVY, "RECORDED_HEAVY", CHECKPOINT | OFFLOAD | ENDS},
       {SN_RECORDED_CHEAP, "RECORDED_CHEAP", 0},
+      {SN_RECORDED_MASKED, "RECORDED_MASKED", 0},
   };
   assert_int_equal(sizeof rows / sizeof rows[0], SN_OP_COUNT);
   for (size_t i = 0; i < SN_OP_COUNT; i++) {

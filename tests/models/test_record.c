@@ -85,6 +85,30 @@ static void layers_are_named_by_modules(void **state) {
   sn_net_free(net);
 }
 
+/* The norm of layer1.0 changes nothing beside what it makes, and the relu_ behind it is a part of it; the sum with the
+ * shortcut is a part of none, as it reads another tensor. */
+static void kinds_are_those_of_layers(void **state) {
+  (void)state;
+  sn_net *net = load_net(DATA "resnet18.rec.gz", 2);
+  const struct sn_recorded *w = net->recorded;
+  uint32_t conv = find_layer(net, "layer1.0.conv1:convolution"),
+           norm = find_layer(net, "layer1.0.bn1:cudnn_batch_norm");
+  uint32_t relu = find_layer(net, "layer1.0.relu:relu_"), sum = find_layer(net, "layer1.0:add_"), parts = 0, aside = 0;
+  assert_int_equal(net->layers[conv].op, SN_RECORDED_HEAVY);
+  assert_int_equal(net->layers[norm].op, SN_RECORDED_MASKED);
+  assert_int_equal(net->layers[find_layer(net, "layer1.0.bn2:cudnn_batch_norm")].op, SN_RECORDED); /* the sum's */
+  for (uint32_t i = 0; i < w->n_ops; i++) {
+    if (w->part_of[i] == SN_NONE) continue;
+    assert_true(i < w->n_forward && w->layer[i] != sum);
+    if (w->layer[i] == relu) assert_int_equal(w->layer[w->part_of[i]], norm);
+    parts++;
+  }
+  for (uint32_t s = 0; s < w->record->n_storages; s++) aside += w->aside[s];
+  assert_int_equal(parts, 9);      /* of 20 norms those without a sum or a projection behind them */
+  assert_int_equal(aside, 20 * 3); /* mean, deviation and what cuDNN keeps */
+  sn_net_free(net);
+}
+
 /* ---- damaged files ---- */
 
 #define HEAD                                                                                                           \
@@ -230,6 +254,7 @@ int main(void) {
       cmocka_unit_test(peaks_are_those_of_the_recorder),
       cmocka_unit_test(another_batch_is_what_reading_anew_gives),
       cmocka_unit_test(layers_are_named_by_modules),
+      cmocka_unit_test(kinds_are_those_of_layers),
       cmocka_unit_test(what_is_wrong_is_told_with_its_line),
       cmocka_unit_test(a_good_file_is_read),
       cmocka_unit_test(tables_are_read_however_they_are_written),

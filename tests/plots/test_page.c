@@ -235,6 +235,7 @@ static sn_sweep make_sweep(uint32_t n_rows) {
   for (uint32_t i = 0; i < 4; i++)
     rows[i] = (sn_sweep_row){.point = i + 1,
                              .net = i % 2 ? evil : "b",
+                             .net_name = "",
                              .gpu = i % 3 ? "g" : evil,
                              .memory_bytes = i % 3 ? 7 : 9,
                              .conditions.workspace = "w",

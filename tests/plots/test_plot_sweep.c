@@ -24,6 +24,7 @@ static void fill(sample *s, const uint32_t *batches, uint32_t count, double gib)
   for (uint32_t i = 0; i < 2 * count; i++) {
     double need = gib * batches[i / 2] / (1 + i % 2);
     s->rows[i] = (sn_sweep_row){.net = "it's a net",
+                                .net_name = "",
                                 .gpu = "k40c",
                                 .memory_bytes = UINT64_C(8) << 30,
                                 .conditions = sn_conditions_of(&(const sn_options)SN_OPTIONS_INIT, NULL),

@@ -70,6 +70,10 @@ class Dialect(Case):
             self.check(network, 4)
             self.check(network, 4, torch.bfloat16)
 
+    def test_fused(self):
+        fused = models.torchvision_net("resnet18", lambda model: torch.optim.SGD(model.parameters(), 0.1, momentum=0.9, fused=True))
+        self.assertEqual(replay.peak(self.recorded(fused, batch=4), 4, True), dialect.live_peak("tv_resnet18", 4, "--optimizer", "momentum:impl=fused"))
+
     def test_view_changed_in_place(self):
         """EfficientNet's dropout changes a view."""
         self.check("efficientnet_b0", 4)

@@ -280,6 +280,44 @@ class Kernels(Case):
         made = next(op for op in file.operations if file.kernels[op.kernel][0] == "aten._ctc_loss.default")
         self.assertEqual([file.sizes(4)[storage] for storage in made.makes], [4 * 4, 4 * 30 * 11 * 4])
 
+    def of_rows(self, call, optimizer=torch.optim.SGD, **options):
+        """A step of call(rows, batch), of 64 numbers a row."""
+        def make(batch):
+            model = nn.Linear(64, 64)
+            update = optimizer(model.parameters(), lr=0.1, **options)
+
+            def step():
+                update.zero_grad()
+                call(model(torch.empty(batch, 64, device="cuda")), batch).mean().backward()
+                update.step()
+            return [model], [update], step
+        return make
+
+    def test_kernels_of_the_gpu_alone(self):
+        """PyTorch has no fakes of these and would run them on zeros."""
+        def place(x, batch):
+            return F.grid_sample(x.view(batch, 1, 8, 8), x[:, :50].reshape(batch, 5, 5, 2), align_corners=True)
+        for make in (self.of_rows(place),
+                     self.of_rows(lambda x, batch: torch.distributions.Beta(x[:, :4].exp(), x[:, 4:8].exp()).rsample()),
+                     self.of_rows(lambda x, batch: torch.fake_quantize_per_tensor_affine(x, 0.1, 0, 0, 255)),
+                     self.of_rows(lambda x, batch: F.multi_margin_loss(x, torch.zeros(batch, dtype=torch.long, device="cuda")))):
+            self.assert_tracked(make)
+        file = self.recorded(self.of_rows(place), batch=4)
+        made = next(op for op in file.operations if file.kernels[op.kernel][0] == "aten.cudnn_grid_sampler.default")
+        self.assertEqual([file.sizes(4)[storage] for storage in made.makes], [4 * 5 * 5 * 4])
+
+    def test_fused_updates(self):
+        """One kernel, which makes nothing."""
+        for optimizer, options in ((torch.optim.SGD, {"momentum": 0.9}), (torch.optim.AdamW, {})):
+            file = self.assert_tracked(self.of_rows(lambda x, batch: x, optimizer, fused=True, **options))
+            fused = [op for op in file.operations if file.kernels[op.kernel][0].startswith("aten._fused_")]
+            self.assertEqual([(len(op.makes), op.phase) for op in fused], [(0, 2)] * 2, optimizer.__name__)
+
+    def test_an_operator_without_a_fake_is_named(self):
+        def soft(x, batch):
+            return torch.ops.aten._masked_softmax(x, torch.zeros(batch, 64, dtype=torch.bool, device="cuda"), 1, 0)
+        self.fails("aten._masked_softmax.default has no fake kernel", self.of_rows(soft), batch=2)
+
     def test_legacy_constructors(self):
         """torch.FloatTensor looks at no default device."""
         def build():

@@ -17,6 +17,7 @@ import tempfile
 from browser import Browser, find
 
 PROGRAM = os.path.abspath(os.environ.get("SNSIM_BINARY", "build/snsim"))
+RECORDING = pathlib.Path(__file__).resolve().parents[1] / "record/data/resnet18.rec.gz"
 DESKTOP, PHONE = (1280, 900), (390, 844)
 EVIL = "</script><script>pwned=1</script>&amp;\"'<!--<b>"
 STRATEGY = "liveness+offload+recompute=speed"
@@ -57,6 +58,8 @@ def make_pages():
     snsim("--net", "lenet", "--batch", "64", "--gpu", "knl7250", "--strategy", f"liveness,{SIDE_BY_SIDE},liveness+corun=s1234,liveness+corun=4x34")
     snsim("report", "-o", "corun.html")
     snsim("export", "--table", "ops", "-o", "ops.csv")
+    snsim("--net", str(RECORDING), "--batch", "512", "--gpu", "rtx2060", "--strategy", "pytorch", "--host-memory", "1GiB")
+    snsim("report", "-o", "recorded.html")
     with open("ops.csv", newline="") as file:
         stored["operations"] = list(csv.DictReader(file))
     return stored
@@ -73,7 +76,7 @@ def plain(text):
 # ---- the tests; each has the browser and what the store says of alexnet.html ----
 
 def loads_alone(page, stored):
-    for name in ("alexnet", "pytorch", "evil", "large", "single", "corun"):
+    for name in ("alexnet", "pytorch", "evil", "large", "single", "corun", "recorded"):
         for size in (DESKTOP, PHONE):
             page.requests.clear()
             page.open(f"{name}.html", *size)
@@ -112,6 +115,13 @@ def does_not_fit(page, stored):
     said = page.text("#verdict")
     assert "Not as it stands; it fits with checkpoint all" in said and "too much" in said, said
     assert "\u2605 checkpoint all" in page.text("#changes") and "checkpoint" in page.text("#answer pre"), page.text("#answer")
+
+
+def says_what_is_not_offered(page, stored):
+    page.open("recorded.html", *DESKTOP)
+    said = page.text("#answer")
+    for line in ("Not offered: checkpoint all 8 blocks, kept in host memory", "Not tried, as the loop is the recording's: parts of the batch"):
+        assert line in said, f"{line}: not in {said}"
 
 
 def order(page):
@@ -445,7 +455,7 @@ def is_legible_in_light_and_dark(page, stored):
     equal("background follows", len(set(backgrounds)), 2)
 
 
-TESTS = (loads_alone, says_what_the_store_says, does_not_fit, stacks_everything_on_the_device,
+TESTS = (loads_alone, says_what_the_store_says, does_not_fit, says_what_is_not_offered, stacks_everything_on_the_device,
          shows_several_graphs, begins_with_the_interesting_strategy, explains_every_strategy, breaks_no_word, keeps_proportions, sorts,
          follows_the_pointer, shows_live_tensors_when_asked, follows_the_keyboard,
          follows_the_finger, shows_the_lanes, shows_operations_side_by_side, shows_the_pool, zooms_upwards, shows_names_as_text, fits_a_phone, does_not_overlap,

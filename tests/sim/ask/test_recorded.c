@@ -124,12 +124,56 @@ static void kernels_move_what_they_read_again(void **state) {
   sn_net_free(net);
 }
 
+static sn_result ask(sn_planner *planner, const char *strategy) {
+  sn_err err = SN_ERR_INIT;
+  sn_result result;
+  sn_arena *arena = sn_arena_new();
+  assert_non_null(arena);
+  sn_planner_result(planner, parse_strategy(strategy), UINT64_C(1) << 40, arena, &result, &err);
+  must(&err);
+  sn_arena_free(arena); /* of it only numbers are looked at */
+  return result;
+}
+
+static void expect_as_anew(sn_planner *like, const sn_net *net, const char *strategy) {
+  sn_err err = SN_ERR_INIT;
+  sn_device gpu = load_gpu("h200");
+  sn_options options = SN_OPTIONS_INIT;
+  sn_planner *turned = sn_planner_new_like(like, net, &err), *anew = sn_planner_new(net, &gpu, &options, &err);
+  must(&err);
+  const sn_result a = ask(turned, strategy), b = ask(anew, strategy);
+  assert_true(a.recomputed_layers == b.recomputed_layers && a.recomputed_layers > 0);
+  assert_true(a.peak_tensor_bytes == b.peak_tensor_bytes && a.iteration_ns == b.iteration_ns);
+  assert_true(a.allocated_bytes == b.allocated_bytes && a.least_device_bytes == b.least_device_bytes);
+  sn_planner_free(anew);
+  sn_planner_free(turned);
+}
+
+/* What would have been recorded is found once for all batches, of the blocks that were asked for last. */
+static void blocks_of_another_batch_are_those_made_anew(void **state) {
+  (void)state;
+  static const char *const strategies[] = {"pytorch+recompute=units", "pytorch-1.7+recompute=units",
+                                           "pytorch+recompute=units:1", "pytorch+offload+recompute=units"};
+  sn_err err = SN_ERR_INIT;
+  sn_device gpu = load_gpu("h200");
+  sn_options options = SN_OPTIONS_INIT;
+  sn_net *first = load_net(DATA "dense.rec.gz", 2), *other = sn_net_rebatch(first, 5, &err);
+  sn_planner *like = sn_planner_new(first, &gpu, &options, &err);
+  must(&err);
+  for (int round = 0; round < 2; round++)
+    for (size_t i = 0; i < sizeof strategies / sizeof *strategies; i++) expect_as_anew(like, other, strategies[i]);
+  sn_planner_free(like);
+  sn_net_free(other);
+  sn_net_free(first);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(live_bytes_are_pytorchs),
       cmocka_unit_test(all_strategies_are_planned_or_refused),
       cmocka_unit_test(the_loop_is_the_recordings),
       cmocka_unit_test(kernels_move_what_they_read_again),
+      cmocka_unit_test(blocks_of_another_batch_are_those_made_anew),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
