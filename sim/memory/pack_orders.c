@@ -271,6 +271,7 @@ int sn__pack_try_orders(sn__packer *p, const sn_pack_limits *limits) {
   int first = find_enough(p);
   uint64_t bound = first == SN__ORDERS ? find_bound(p, limits) : UINT64_MAX;
   for (int by = first < SN__ORDERS ? first : SN__FIRST_FIT + 1; by < SN__ORDERS && p->best_top > p->enough; by++) {
+    if (sn__pack_looks(p) > p->most_looks) break; /* before it sorts what it cannot place */
     uint64_t limit = sn_min(p->best_top - 1, bound);
     bool good = by == SN__BY_END ? sweep(p, by, limit) : sn__pack_place_by(p, by, limit);
     if (!good || p->now->top > limit) continue;

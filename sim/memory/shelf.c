@@ -1,29 +1,15 @@
 /* Shelf; see the header. */
-#include "sim/memory/shelf.h"
-
 #include "base/checked.h"
+#include "sim/memory/shelf_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { RUN = 64, LOOK = 16 }; /* spots in a run; looked at together */
+enum { LOOK = 16 }; /* spots looked at together */
 
-/* What is known of a run: all that most searches look at. */
-struct sn__run {
-  uint64_t bottom, reach; /* lowest offset, highest end */
-  uint64_t gap;           /* none between its spots is larger, for who conflicts with all of them */
-  uint32_t first_lower, last_lower, first_upper, last_upper; /* of its spots */
-  uint32_t n, page;                                          /* how many spots; which page they stand on */
-};
-
-struct sn__page {
-  sn__spot spots[RUN];
-  int32_t lower[RUN], upper[RUN]; /* of the spots, side by side */
-};
-
-/* A full run becomes two half full ones, so every run but the first has cost RUN / 2 blocks. */
+/* A full run becomes two half full ones, so every run but the first has cost SN__RUN / 2 blocks. */
 bool sn__shelf_init(sn__shelf *shelf, uint32_t blocks) {
-  uint32_t room = blocks / (RUN / 2) + 2;
+  uint32_t room = blocks / (SN__RUN / 2) + 2;
   *shelf = (sn__shelf){
       .room = room, .runs = malloc(room * sizeof *shelf->runs), .pages = malloc(room * sizeof *shelf->pages)};
   for (uint32_t i = 0; shelf->runs && i < room; i++) shelf->runs[i].page = i;
@@ -40,15 +26,11 @@ void sn__shelf_empty(sn__shelf *shelf) {
   shelf->n_runs = 0;
 }
 
-static sn__page *page_of(const sn__shelf *shelf, const sn__run *run) {
-  return &shelf->pages[run->page];
-}
-
 const sn__spot *sn__shelf_run(const sn__shelf *shelf, uint32_t index, uint32_t *count, uint64_t *reach) {
   const sn__run *run = &shelf->runs[index];
   *count = run->n;
   *reach = run->reach;
-  return page_of(shelf, run)->spots;
+  return sn__page_of(shelf, run)->spots;
 }
 
 /* But for the gap. */
@@ -108,6 +90,7 @@ static bool find_in_page(const sn__page *page, uint32_t n, uint32_t lower, uint3
 }
 
 uint64_t sn__shelf_find(sn__shelf *shelf, uint32_t lower, uint32_t upper, uint64_t bytes, uint64_t from) {
+  if (shelf->n_runs >= SN__MANY) return sn__shelf_find_by_sight(shelf, lower, upper, bytes, from);
   uint64_t offset = from;
   uint32_t r = 0;
   for (; r < shelf->n_runs; r++) {
@@ -121,7 +104,7 @@ uint64_t sn__shelf_find(sn__shelf *shelf, uint32_t lower, uint32_t upper, uint64
       continue;
     }
     shelf->looks += run->n;
-    if (find_in_page(page_of(shelf, run), run->n, lower, upper, bytes, &offset)) break;
+    if (find_in_page(sn__page_of(shelf, run), run->n, lower, upper, bytes, &offset)) break;
   }
   shelf->near = r;
   return offset;
@@ -135,7 +118,7 @@ uint64_t sn__shelf_fit(sn__shelf *shelf, uint64_t bytes) {
     if (run->bottom > offset && run->bottom - offset >= bytes) break;
     offset = run->reach;
     if (run->gap < bytes) continue;
-    const sn__spot *spots = page_of(shelf, run)->spots;
+    const sn__spot *spots = sn__page_of(shelf, run)->spots;
     shelf->looks += run->n;
     for (uint32_t i = 1; i < run->n; i++)
       if (spots[i].offset - spots[i - 1].end >= bytes) return spots[i - 1].end;
@@ -159,15 +142,18 @@ static void add_run(sn__shelf *shelf, uint32_t at) {
   sn__page *page = &shelf->pages[fresh];
   memset(page->lower, 0, sizeof page->lower); /* of spots behind the last too, which are looked at with it */
   memset(page->upper, 0, sizeof page->upper);
+  sn__forget(&page->seen);
+  sn__forget_groups(shelf, at);
 }
 
 static void split_run(sn__shelf *shelf, uint32_t at) {
   add_run(shelf, at + 1);
+  sn__forget_run(shelf, at);
   sn__run *low = &shelf->runs[at], *high = &shelf->runs[at + 1];
-  const sn__page *from = page_of(shelf, low);
-  sn__page *to = page_of(shelf, high);
-  high->n = RUN / 2;
-  low->n = RUN - RUN / 2;
+  const sn__page *from = sn__page_of(shelf, low);
+  sn__page *to = sn__page_of(shelf, high);
+  high->n = SN__RUN / 2;
+  low->n = SN__RUN - SN__RUN / 2;
   memcpy(to->spots, from->spots + low->n, high->n * sizeof *to->spots);
   memcpy(to->lower, from->lower + low->n, high->n * sizeof *to->lower);
   memcpy(to->upper, from->upper + low->n, high->n * sizeof *to->upper);
@@ -204,17 +190,18 @@ void sn__shelf_put(sn__shelf *shelf, sn__spot spot) {
     add_run(shelf, 0);
   else
     at = run_near(shelf, spot.offset);
-  if (shelf->runs[at].n == RUN) {
+  if (shelf->runs[at].n == SN__RUN) {
     split_run(shelf, at);
     if (shelf->runs[at + 1].bottom <= spot.offset) at++;
   }
   shelf->near = at;
   sn__run *run = &shelf->runs[at];
-  sn__page *page = page_of(shelf, run);
+  sn__page *page = sn__page_of(shelf, run);
   bool last = run->n == 0 || page->spots[run->n - 1].offset <= spot.offset;
   uint32_t i = last ? run->n : spots_to(page->spots, run->n, spot.offset);
   if (!last) shift(page, run->n - i, i, i + 1);
   run->n++;
+  if (shelf->n_runs >= SN__GROUP) sn__forget_run(shelf, at);
   page->spots[i] = spot;
   page->lower[i] = (int32_t)spot.lower;
   page->upper[i] = (int32_t)spot.upper;
@@ -233,16 +220,18 @@ void sn__shelf_put(sn__shelf *shelf, sn__spot spot) {
 void sn__shelf_take(sn__shelf *shelf, uint64_t offset) {
   uint32_t at = run_at(shelf, offset);
   sn__run *run = &shelf->runs[at];
-  sn__page *page = page_of(shelf, run);
+  sn__page *page = sn__page_of(shelf, run);
   sn__spot *spots = page->spots;
   uint32_t i = spots_to(spots, run->n, offset) - 1, index = run->page;
   uint64_t end = spots[i].end;
   shift(page, run->n - i - 1, i + 1, i);
   run->n--;
+  sn__forget_run(shelf, at);
   if (run->n > 0 && end == run->reach) run->reach = spots[run->n - 1].end;
   if (i > 0 && i < run->n) run->gap = sn_max(run->gap, spots[i].offset - spots[i - 1].end);
   if (i == 0 && run->n > 0) run->bottom = spots[0].offset;
   if (run->n > 0) return;
   memmove(run, run + 1, (--shelf->n_runs - at) * sizeof *run);
   shelf->runs[shelf->n_runs].page = index;
+  sn__forget_groups(shelf, at);
 }

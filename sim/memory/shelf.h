@@ -3,7 +3,8 @@
  * A list of runs of up to 64 blocks. Of a run it is known when it lives at all, when all of it lives, and how large its
  * largest gap is: so a search passes a run at a time over what is not there, and over what is there without a hole.
  * That makes it O(n / 64) in the usual case, where tensors wait in a stack for their backward step. Of the others it is
- * first found who lives, without a branch, several at a time.
+ * first found who lives, without a branch, several at a time. Among many runs a search passes what the one before it has
+ * met at once, and groups of 16 runs at a time (shelf_internal.h).
  */
 #ifndef SN_SIM_MEMORY_SHELF_H
 #define SN_SIM_MEMORY_SHELF_H
@@ -26,7 +27,7 @@ typedef struct sn__shelf {
   sn__page *pages; /* their blocks */
   uint32_t n_runs, room;
   uint32_t near;  /* the run where the last search or put ended, or any number */
-  uint64_t looks; /* at blocks and runs so far: a measure of the work */
+  uint64_t looks; /* at blocks and runs so far, with those that were passed at once: a measure of the work */
 } sn__shelf;
 
 /* Makes room for `blocks` blocks; false where memory is out. Clear in either case. */
