@@ -10,7 +10,7 @@ from torch.utils._pytree import tree_iter
 logging.getLogger("torch.utils.flop_counter").addFilter(lambda record: "triton" not in record.getMessage())
 from torch.utils.flop_counter import flop_registry  # noqa: E402
 
-RANDOM, CHANGES_MODEL, ATTENTION, CONVOLUTION, PRODUCT = 1, 2, 4, 8, 16
+RANDOM, CHANGES_MODEL, ATTENTION, CONVOLUTION, PRODUCT, CHANNELS_LAST = 1, 2, 4, 8, 16, 32
 
 _PRODUCTS = ("mm", "addmm", "bmm", "baddbmm", "addbmm", "mv", "addmv", "dot", "linear", "_scaled_mm", "_grouped_mm",
              "_cudnn_rnn", "_cudnn_rnn_backward", "_int_mm")
@@ -28,6 +28,16 @@ def flags_of(func: Any) -> int:
     elif name in _PRODUCTS:
         flags |= PRODUCT
     return flags
+
+
+def layout_of(flags: int, inputs: List[torch.Tensor]) -> int:
+    """CHANNELS_LAST of a convolution for which PyTorch asks cuDNN for that: one of its operands lies so."""
+    return CHANNELS_LAST if flags & CONVOLUTION and any(map(_lies_last, inputs)) else 0
+
+
+def _lies_last(x: torch.Tensor) -> bool:
+    last = {4: torch.channels_last, 5: torch.channels_last_3d}.get(x.dim())
+    return last is not None and x.is_contiguous(memory_format=last) and not x.is_contiguous()
 
 
 def flops_of(func: Any, args: Any, kwargs: Any, result: Any) -> int:

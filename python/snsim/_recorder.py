@@ -248,7 +248,8 @@ class Recorder:
         if not makes and not changes:
             return  # a view
         flags = _costs.flags_of(func)
-        kernel = self.tape.kernel(func, str(func), flags)
+        flags |= _costs.layout_of(flags, inputs)
+        kernel = self.tape.kernel((func, flags), str(func), flags)
         if changes and any(self.tape.storages[number].role in (PARAMETER, BUFFER) for number in changes):
             self.tape.kernels[kernel][1] |= _costs.CHANGES_MODEL
         self.tape.events.append(Operation(

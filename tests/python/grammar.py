@@ -65,7 +65,7 @@ class Checker:
         self.head, self.pairs = head, len(head["batches"]) == 2
 
     def check_tables(self):
-        need(all(type(name) is str and whole(flags) and flags < 32 for name, flags in self.kernels), "kernels")
+        need(all(type(name) is str and whole(flags) and flags < 64 for name, flags in self.kernels), "kernels")
         need(self.modules[0] == ["", ""] and all(type(path) is type(kind) is str for path, kind in self.modules), "modules")
         need(self.calls[0] == [0, 0], "call 0")
         need(all(whole(parent) and parent < row and whole(module) and module < len(self.modules)
