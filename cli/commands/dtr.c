@@ -67,7 +67,8 @@ static sn_dtr_program *program_of(const char *path, const sn_args *args, char *n
   sn_costs *costs = NULL;
   sn_dtr_program *program = NULL;
   if (net && name) snprintf(name, SN_NET_NAME, "%s", net->name);
-  if (net && sn_device_load(args->gpu, &device, err) == SN_OK) costs = sn_costs_new_in(net, &device, SN_FP32, err);
+  if (net && sn_device_load(args->gpu, &device, err) == SN_OK)
+    costs = sn_costs_new_in(net, &device, (sn_iteration){0}, err);
   if (costs) route = sn_route_new_for(net, SN_DIALECT_PYTORCH_1_7, SN_ORDER_ROUTE, iteration, NULL, err);
   if (route) {
     const sn_persistent resident = sn_persistent_of(net, SN_DIALECT_PYTORCH_1_7, iteration);

@@ -61,7 +61,7 @@ sn_status sn_memcost_of(const sn_net *net, const sn_device *device, sn_precision
                         uint32_t colours, sn_memcost *memcost, sn_err *err) {
   const sn_iteration iteration = {.precision = precision};
   sn_route *route = sn_route_new_for(net, SN_DIALECT_EXPLICIT, SN_ORDER_POST, iteration, NULL, err);
-  sn_costs *costs = route ? sn_costs_new_in(net, device, precision, err) : NULL;
+  sn_costs *costs = route ? sn_costs_new_in(net, device, iteration, err) : NULL;
   if (costs) {
     count_steps(route, memcost);
     if (fill_rows(route, costs, true, match_range, colours, memcost, err) == SN_OK)

@@ -106,7 +106,7 @@ static sn_status open_graph(sn_plan_file *file, const sn_device *device, sn_err 
     return fail_head(file, "freeze", unfit.text, err);
   sn_precision precision = head->options.iteration.precision;
   if (sn_device_check_precision(device, precision, err) != SN_OK) return err->code;
-  sn_costs *model = sn_costs_new_in(file->net, device, precision, err);
+  sn_costs *model = sn_costs_new_in(file->net, device, head->options.iteration, err);
   if (!model) return err->code;
   sn_costs_set_optimizer(model, file->net, device, head->options.iteration.optimizer);
   file->costs = eager ? sn_caching_costs(file->net, model, precision, head->options.workspace, err) : model;

@@ -29,7 +29,7 @@ sn_workspace sn__question_workspace(const sn__question *q, sn_strategy strategy)
 sn_status sn__question_open(sn__question *q) {
   if (sn_net_check_training(q->net, q->options->iteration.inference, q->err) != SN_OK) return q->err->code;
   q->memory_bytes = q->device->memory_bytes;
-  q->model = sn_costs_new_in(q->net, q->device, q->options->iteration.precision, q->err);
+  q->model = sn_costs_new_in(q->net, q->device, q->options->iteration, q->err);
   if (q->model && sn_costs_optimizer(q->model) != q->options->iteration.optimizer)
     sn_costs_set_optimizer(q->model, q->net, q->device, q->options->iteration.optimizer);
   q->costs = q->model && q->options->calibration ? sn_costs_copy(q->model, q->net, q->err) : q->model;

@@ -50,7 +50,7 @@ static const double half_fill_tiles = 24, half_fill_by_tensor_cores = 4.25, half
 /* What direct kernels reach: of the lanes' peak, which wide windows feel, and how often input and output go through
  * memory. For the filter's gradient a block for each element of the window reads all of its channel: caches return a
  * part of that. */
-static const double direct_rate = 0.1, direct_passes = 1.3, direct_filter_passes = 0.5;
+static const double direct_rate = 0.2, direct_filter_passes = 0.5;
 
 /* Frequency planes exist twice: as transformed, and transposed for the batched complex product. */
 static const double fft_copies = 2;
@@ -129,8 +129,7 @@ static double direct_bytes(const problem *x) {
 static int64_t direct_ns(const problem *x, sn_conv_kernel kernel, const sn_device *device) {
   double window = x->t * x->r * x->s, bandwidth = device->memory_bandwidth * device->memory_efficiency;
   double passes = kernel == SN_CONV_BACKWARD_FILTER ? fmax(1, direct_filter_passes * window) : 1;
-  double seconds =
-      fmax(direct_flops(x) / (device->flops * direct_rate), direct_bytes(x) * direct_passes * passes / bandwidth);
+  double seconds = fmax(direct_flops(x) / (device->flops * direct_rate), direct_bytes(x) * passes / bandwidth);
   return llround(fmin(seconds, SN_MAX_OP_SECONDS) * 1e9) + device->launch_ns;
 }
 
@@ -263,9 +262,18 @@ bool sn_conv_is_direct(uint32_t channels, uint32_t groups) {
   return groups > 1 && channels / groups < FEW;
 }
 
+/* Of the GEMM family on tensor cores. */
+static int64_t tensor_ns(const problem *x, sn_conv_kernel kernel, const sn_device *device, const sn_arithmetic *how) {
+  work w = gemm_work(x);
+  double bandwidth = device->memory_bandwidth * device->memory_efficiency;
+  double seconds = fmax(w.flops / (how->flops * how->share), w.bytes / bandwidth);
+  if (kernel != SN_CONV_FORWARD && how->width < 4 && !how->channels_last) seconds += 2 * w.bytes / bandwidth;
+  return llround(fmin(seconds, SN_MAX_OP_SECONDS) * 1e9) + device->launch_ns;
+}
+
 /* The fastest takes so long, the others longer by as much as before: what there is, and its workspaces, stays, so that
  * no plan's memory depends on this. */
-static void make_direct(sn_conv_choice *choices, uint32_t count, int64_t ns) {
+static void retime(sn_conv_choice *choices, uint32_t count, int64_t ns) {
   const double factor = (double)ns / (double)sn_max((uint64_t)choices[0].ns, 1);
   choices[0].ns = ns;
   for (uint32_t i = 1; i < count; i++) {
@@ -302,7 +310,10 @@ uint32_t sn_conv_choices(const sn_layer *layer, sn_shape input, sn_conv_kernel k
   for (sn_conv_algo algo = 0; algo < SN_CONV_ALGOS; algo++)
     if (can_run(&x, algo, device, how) && measure(&x, algo, kernel, device, how, &choices[n])) n++;
   n = sn_conv_sort(choices, n);
-  if (x.direct) make_direct(choices, n, direct_ns(&x, kernel, device));
+  if (x.direct)
+    retime(choices, n, direct_ns(&x, kernel, device));
+  else if (how->tensor_cores && device->tensor_feed > 0 && choices[0].algo <= SN_GEMM)
+    retime(choices, n, tensor_ns(&x, kernel, device, how));
   return n;
 }
 

@@ -27,6 +27,7 @@ typedef struct layer_cost {
   int64_t ns[SN_PASSES];                      /* CONV, DECONV: all but the convolution kernels */
   int64_t data_ns;                            /* an FC's DATA in its backward; 0: half of it */
   int64_t cast_inputs_ns, cast_parameters_ns; /* SN_CAST: of the gradient for one input, of those for all parameters */
+  uint32_t sums; /* that its backward is made of: of a FORK one for each reader but the first */
   bool measured[SN_PASSES];
   uint64_t scratch[SN_PASSES];
   conv_list *conv; /* SN_CONV_KERNELS lists, or NULL */
@@ -38,6 +39,7 @@ struct sn_costs {
   const sn_device *device; /* outlives them */
   sn_optimizer optimizer;
   sn_precision precision;
+  bool inference;
   bool measured;                 /* something is */
   char layouts[SN_LAYOUTS_TEXT]; /* empty: plain */
   sn_arena *arena;
@@ -53,9 +55,19 @@ static sn_traffic traffic_of(const sn_layer *layer, double x, double y, double w
   return op->traffic ? op->traffic(layer, x, y, weight) : (sn_traffic){0};
 }
 
-static int64_t roofline(const sn_device *d, double peak, double flops, double bytes, double launches) {
-  double seconds = fmax(flops / (peak * d->gemm_efficiency), bytes / (d->memory_bandwidth * d->memory_efficiency));
+/* `rate`: FLOP/s that are attainable. */
+static int64_t roofline(const sn_device *d, double rate, double flops, double bytes, double launches) {
+  double seconds = fmax(flops / rate, bytes / (d->memory_bandwidth * d->memory_efficiency));
   return llround(fmin(seconds, SN_MAX_OP_SECONDS) * 1e9) + llround(launches) * d->launch_ns;
+}
+
+/* Of the attainable bandwidth, what a batch norm of two bytes an element reaches. */
+static double norm_share(const sn_device *d) {
+  return d->norm_efficiency > 0 ? d->norm_efficiency : 1;
+}
+
+static int64_t moved(const sn_device *d, double bytes, double launches) {
+  return roofline(d, 1, 0, bytes, launches);
 }
 
 static void sort_list(conv_list *list) {
@@ -145,8 +157,8 @@ static double add_casts(layer_cost *cost, const sn_net *net, const sn_layer *lay
     most = fmax(most, count * (w->gradient[value] + w->made[value]));
   }
   parameters *= (double)layer->parameters;
-  cost->cast_inputs_ns = roofline(device, device->flops, 0, most, 1);
-  cost->cast_parameters_ns = roofline(device, device->flops, 0, parameters, 1);
+  cost->cast_inputs_ns = moved(device, most, 1);
+  cost->cast_parameters_ns = moved(device, parameters, 1);
   return forward + parameters;
 }
 
@@ -186,6 +198,7 @@ static bool add_layer(sn_costs *costs, const sn_net *net, uint32_t index, const 
   uint32_t twin = alone ? 0 : sn__same_costs_find(twins, net, index);
   layer_cost *cost = twin > 0 ? costs->layers[twin] : sn_arena_alloc(costs->arena, 1, sizeof *cost);
   costs->layers[index] = cost;
+  if (cost) cost->sums = layer->n_outputs > 2 ? layer->n_outputs - 1 : 1;
   if (!cost || twin > 0 || layer->op == SN_DATA) return cost != NULL;
   if (device->cores.count > 0) return add_layer_on_cores(costs, net, index, device);
   sn_shape input = sn_layer_input_shape(net, layer, 0);
@@ -194,10 +207,13 @@ static bool add_layer(sn_costs *costs, const sn_net *net, uint32_t index, const 
   if (layer->nf4) weight = 0.5 + 2 * weight; /* read, written in full width, and read again */
   sn_arithmetic how = sn_device_arithmetic(device, w->precision, is_product(layer, input, w->precision), (x + y) / 2);
   sn_traffic t = traffic_of(layer, x * elements(input), y * elements(layer->out), weight);
+  if (layer->op == SN_BN && costs->inference) t.bytes[SN_FORWARD] -= x * elements(input); /* not for statistics */
   double casts = add_casts(cost, net, layer, w, device);
+  double norm = layer->op == SN_BN && x < 4 ? norm_share(device) : 1;
   for (sn_pass pass = SN_FORWARD; pass <= SN_BACKWARD; pass++)
-    cost->ns[pass] = roofline(device, how.flops, t.flops[pass], t.bytes[pass], t.launches[pass]);
-  if (casts > 0) cost->ns[SN_FORWARD] += roofline(device, how.flops, 0, casts, 1);
+    cost->ns[pass] = roofline(device, how.flops * how.share, t.flops[pass], t.bytes[pass] / norm, t.launches[pass]);
+  if (casts > 0) cost->ns[SN_FORWARD] += moved(device, casts, 1);
+  if (layer->op == SN_FORK) cost->ns[SN_BACKWARD] -= cost->ns[SN_BACKWARD] % cost->sums; /* of whole ns */
   return !sn_op_of(layer)->convolves || add_conv(costs, layer, input, device, &how, cost);
 }
 
@@ -211,9 +227,8 @@ void sn_costs_set_optimizer(sn_costs *costs, const sn_net *net, const sn_device 
   for (uint32_t i = 0; i < net->n_layers; i++) {
     if (net->layers[i].parameters == 0) continue;
     costs->layers[i]->ns[SN_UPDATE] =
-        device->cores.count > 0
-            ? law_ns(net, i, device, SN_UPDATE, SN_WHOLE, optimizer)
-            : roofline(device, device->flops, 0, update_bytes(&net->layers[i], optimizer, costs->precision), 1);
+        device->cores.count > 0 ? law_ns(net, i, device, SN_UPDATE, SN_WHOLE, optimizer)
+                                : moved(device, update_bytes(&net->layers[i], optimizer, costs->precision), 1);
   }
 }
 
@@ -241,9 +256,9 @@ static double slowest(const sn_costs *costs, uint32_t n_layers) {
   return ns / 1e9;
 }
 
-sn_costs *sn_costs_new_in(const sn_net *net, const sn_device *device, sn_precision precision, sn_err *err) {
+sn_costs *sn_costs_new_in(const sn_net *net, const sn_device *device, sn_iteration iteration, sn_err *err) {
   sn_widths widths;
-  if (sn_widths_make(&widths, net, precision, true, err) != SN_OK) {
+  if (sn_widths_make(&widths, net, iteration.precision, true, err) != SN_OK) {
     sn_widths_clear(&widths);
     return NULL;
   }
@@ -251,7 +266,8 @@ sn_costs *sn_costs_new_in(const sn_net *net, const sn_device *device, sn_precisi
   sn_costs *costs = arena ? sn_arena_alloc(arena, 1, sizeof *costs) : NULL;
   if (costs) {
     costs->arena = arena;
-    costs->precision = precision;
+    costs->precision = iteration.precision;
+    costs->inference = iteration.inference;
     costs->device = device;
     costs->layers = sn_arena_alloc(arena, net->n_layers, sizeof(layer_cost *));
   }
@@ -303,7 +319,7 @@ static sn_costs *copy_all(const sn_costs *costs, const sn_net *net, const uint64
 }
 
 sn_costs *sn_costs_new(const sn_net *net, const sn_device *device, sn_err *err) {
-  sn_costs *costs = sn_costs_new_in(net, device, SN_FP32, err);
+  sn_costs *costs = sn_costs_new_in(net, device, (sn_iteration){0}, err);
   if (!costs || separate(costs, net, NULL)) return costs;
   sn_costs_free(costs);
   return sn_fail_memory(err), NULL;
@@ -518,13 +534,22 @@ static int64_t work_ns(const sn_device *d, const sn_step_work *work) {
   bool product = work->flops > 0 && !(c && sn_conv_is_direct(c->c, c->groups));
   sn_precision precision = work->narrow ? SN_BF16 : c ? SN_TF32_CONV : SN_FP32;
   sn_arithmetic how = sn_device_arithmetic(d, precision, product, work->narrow ? 2 : 4);
+  how.channels_last = work->channels_last;
   int64_t ns = c ? conv_ns(d, work, &how) : 0;
-  return ns > 0 ? ns : roofline(d, how.flops, work->flops, work->bytes, work->launches);
+  double bytes = work->norm && work->narrow ? work->bytes / norm_share(d) : work->bytes;
+  return ns > 0 ? ns : roofline(d, how.flops * how.share, work->flops, bytes, work->launches);
 }
 
 int64_t sn_costs_of(const sn_costs *costs, const sn_route *route, const sn_step *step, const uint8_t algo[2]) {
   if (route->work) return work_ns(costs->device, &route->work[step - route->steps]);
+  if (step->kernel == SN_SUM) return sn_costs_kernel(costs, step, algo, false);
   return sn_costs_step(costs, step->layer, step->pass, algo);
+}
+
+int64_t sn_costs_host_ns(const sn_costs *costs, const sn_route *route, const sn_step *step) {
+  if (costs->measured) return 0;
+  if (route->work) return route->work[step - route->steps].launches * costs->device->host_ns;
+  return route->dialect->eager && step->pass != SN_UPDATE ? costs->device->host_ns : 0;
 }
 
 int64_t sn_costs_step_known(const sn_costs *costs, uint32_t layer, sn_pass pass, const uint8_t algo[2]) {
@@ -550,7 +575,7 @@ int64_t sn_costs_kernel(const sn_costs *costs, const sn_step *step, const uint8_
   case SN_WHOLE:
     return add_up(cost, step->pass, algo, known);
   case SN_SUM:
-    return ns;
+    return ns / cost->sums;
   case SN_DATA_GRADIENT:
     return cost->conv ? algorithm_ns(cost, SN_CONV_BACKWARD_DATA, algo[0], known) : data_of(cost, ns);
   case SN_FILTER_GRADIENT:

@@ -15,6 +15,7 @@
 #include "models/net/net.h"
 #include "sim/device/conv.h"
 #include "sim/device/external.h"
+#include "sim/graph/iteration.h"
 #include "sim/graph/optimizer.h"
 #include "sim/graph/pass.h"
 #include "sim/graph/precision.h"
@@ -26,10 +27,11 @@ typedef struct sn_costs sn_costs;
 
 /* In fp32, to be changed layer by layer. */
 sn_costs *sn_costs_new(const sn_net *net, const sn_device *device, sn_err *err);
-/* To be looked at: layers that are alike share what they cost, and nothing but the optimizer can be set. In another
- * precision than fp32, which the device has (sn_device_check_precision()), values move in their widths, products run on
- * tensor cores, and copies into another width cost what they move, on the way forward in the step that makes them. */
-sn_costs *sn_costs_new_in(const sn_net *net, const sn_device *device, sn_precision precision, sn_err *err);
+/* To be looked at: layers that are alike share what they cost, and nothing but the optimizer can be set. Of `iteration`
+ * precision and inference are looked at. In another precision than fp32, which the device has
+ * (sn_device_check_precision()), values move in their widths, products run on tensor cores, and copies into another
+ * width cost what they move, on the way forward in the step that makes them. */
+sn_costs *sn_costs_new_in(const sn_net *net, const sn_device *device, sn_iteration iteration, sn_err *err);
 /* Of the same network, to be changed apart, layer by layer. */
 sn_costs *sn_costs_copy(const sn_costs *costs, const sn_net *net, sn_err *err);
 /* Where each convolution has no algorithm but its fastest, with a workspace of workspaces[layer] bytes. */
@@ -93,6 +95,9 @@ sn_work sn_costs_work(const sn_net *net, uint32_t layer, sn_pass pass, sn_optimi
 int64_t sn_costs_step(const sn_costs *costs, uint32_t layer, sn_pass pass, const uint8_t algo[2]);
 /* Time of a step of a route: what its layer's pass takes; of a recording what its own bytes and operations do. */
 int64_t sn_costs_of(const sn_costs *costs, const sn_route *route, const sn_step *step, const uint8_t algo[2]);
+/* How long PyTorch's host is busy with a step, where the dialect is eager and nothing was measured: sn_device.host_ns for
+ * each operation, of a recording for those that launch something. Updates of all parameters are issued together. */
+int64_t sn_costs_host_ns(const sn_costs *costs, const sn_route *route, const sn_step *step);
 /* The part of a layer's step that was measured. */
 int64_t sn_costs_step_known(const sn_costs *costs, uint32_t layer, sn_pass pass, const uint8_t algo[2]);
 

@@ -61,14 +61,19 @@ struct sn_device {
   double memory_efficiency;                /* attainable share of it, 0 .. 1 */
   double
       gemm_efficiency; /* attainable share of flops: plain matrix products (FC, the products of an FFT convolution) */
-  double conv_efficiency;                   /* the same: convolution kernels */
-  bool winograd;                            /* Winograd kernels are worth using (Maxwell and later) */
+  double conv_efficiency; /* the same: convolution kernels */
+  double tensor_feed; /* FLOP/s of tensor cores for each multiprocessor, of two bytes, at which operands come half as
+                               fast as they could be multiplied; 0: the shares above hold for tensor cores, too */
+  double
+      norm_efficiency; /* of the attainable bandwidth, what batch norms of two bytes an element reach; 0: all of it */
+  bool winograd;       /* Winograd kernels are worth using (Maxwell and later) */
   double link_bandwidth[SN_EXTERNAL_COUNT]; /* bytes/s, one direction, pinned; of a disk attainable */
   int64_t link_latency_ns;                  /* per copy */
   double compute_speed, copy_speed; /* of a CPU, which copies with the processors that it computes with: computation's
                                        while copies go on, and copies' while computation does, as parts of what they are
                                        alone. Measured (exec/session/calibrate.h); 0: neither slows the other */
   int64_t launch_ns;                /* per kernel */
+  int64_t host_ns;                  /* of PyTorch's host for each operation, Python and dispatcher */
   int64_t malloc_ns, free_ns;       /* cudaMalloc, cudaFree: host time beyond the wait for the device */
   sn_cores cores; /* what it is made of, where operations may have cores of their own; count 0: a GPU. Times are then
                      its law's and none of the rates above but the links'. */
@@ -114,9 +119,11 @@ sn_precision sn_device_starts_in(const sn_device *device, const sn_net *net);
 
 /* How an operation computes. */
 struct sn_arithmetic {
-  double flops;      /* FLOP/s at peak */
-  double width;      /* bytes of an element, of what moves most */
-  bool tensor_cores; /* which no FFT and no Winograd convolution uses: of four bytes they are done without */
+  double flops;       /* FLOP/s at peak */
+  double share;       /* of it, what products of matrices reach; of convolutions on tensor cores, too */
+  double width;       /* bytes of an element, of what moves most */
+  bool channels_last; /* so lie a convolution's operands; else they are turned where a kernel wants that */
+  bool tensor_cores;  /* which no FFT and no Winograd convolution uses: of four bytes they are done without */
 };
 
 /* Of products of matrices and convolutions, or of anything else. */

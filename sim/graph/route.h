@@ -119,6 +119,7 @@ typedef struct sn_step_work {
   uint32_t images;                   /* of its input */
   int launches;                      /* kernels */
   bool narrow;                       /* in two bytes */
+  bool norm, channels_last;          /* a batch norm; a convolution of such operands */
 } sn_step_work;
 
 /* A forward step that runs again, and ahead of which other; n_steps: behind the last. */

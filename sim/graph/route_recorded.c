@@ -245,7 +245,9 @@ static sn_step_work work_of(const maker *m, const sn_record_op *op) {
                         .launches = kernel->traffic.launches,
                         .conv = op->conv == SN_NONE ? NULL : &m->record->convs[op->conv],
                         .images = images_of(m, op),
-                        .narrow = op->narrow};
+                        .narrow = op->narrow,
+                        .norm = kernel->traffic.norm,
+                        .channels_last = kernel->flags & SN_RECORD_CHANNELS_LAST};
 }
 
 static void access_operands(maker *m, uint32_t index, const sn_record_op *op) {

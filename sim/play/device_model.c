@@ -12,7 +12,7 @@ static sn_status reserve(void *self, const sn_plan *plan, sn_trace *trace, sn_er
   sn_device_model *m = self;
   m->plan = plan;
   m->trace = trace;
-  trace->known_ns = 0;
+  trace->known_ns = m->issued_ns = m->done_ns = 0;
   memset(m->threads, 0, sizeof m->threads);
   trace->workspace_alloc_ns = m->allocator == SN_ALLOCATOR_CUDA ? m->device->malloc_ns : 0;
   trace->workspace_free_ns = m->allocator == SN_ALLOCATOR_CUDA ? m->device->free_ns : 0;
@@ -57,13 +57,24 @@ static int64_t compute_ns(const sn_device_model *m, const sn_instr *i, int64_t *
   const sn_route *route = m->plan->route;
   const sn_step *step = &route->steps[i->id];
   bool half = m->device->cores.count > 0 && step->kernel == SN_FILTER_GRADIENT;
-  bool part = step->kernel == SN_CAST || step->kernel == SN_DATA_GRADIENT;
+  bool part = step->kernel == SN_CAST || step->kernel == SN_DATA_GRADIENT || step->kernel == SN_SUM;
   if (!route->work && (route->dialect->by_kernel || half || part)) {
     *known = sn_costs_kernel(m->costs, step, i->algo, true);
     return sn_costs_kernel(m->costs, step, i->algo, false);
   }
   *known = sn_costs_step_known(m->costs, step->layer, step->pass, i->algo);
   return sn_costs_of(m->costs, route, step, i->algo);
+}
+
+/* The host issues one operation after another, ahead of the device where those of the device take longer; one that is
+ * not issued yet is waited for. Copies that the device waits for are left out: they would only put the host further
+ * ahead. */
+static int64_t wait_for_host(sn_device_model *m, uint32_t step, int64_t ns) {
+  const sn_route *route = m->plan->route;
+  m->issued_ns += sn_costs_host_ns(m->costs, route, &route->steps[step]);
+  int64_t wait = m->issued_ns > m->done_ns ? m->issued_ns - m->done_ns : 0;
+  m->done_ns += wait + ns;
+  return wait;
 }
 
 /* An operation on its team. */
@@ -86,6 +97,7 @@ static sn_status compute(void *self, uint32_t index, sn_err *err) {
   sn_status status = allocates ? hold_up(m, m->trace->workspace_alloc_ns, err) : SN_OK;
   int64_t known, ns = compute_ns(m, i, &known);
   m->trace->known_ns += known;
+  ns += wait_for_host(m, i->id, ns);
   if (status == SN_OK) status = sn_engine_run(m->engine, i->lane, ns, index, err);
   if (status == SN_OK && allocates) status = hold_up(m, m->trace->workspace_free_ns, err);
   return status;

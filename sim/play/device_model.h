@@ -1,7 +1,8 @@
 /* Simulated device: the back end that obeys a plan in simulated time.
  *
- * Three lanes on the event engine; steps last what the cost model says, copies bytes over link bandwidth plus latency,
- * and on a CPU that was measured both longer where they meet.
+ * Three lanes on the event engine; steps last what the cost model says and begin no sooner than PyTorch's host has
+ * issued them, copies last bytes over link bandwidth plus latency, and on a CPU that was measured both longer where they
+ * meet.
  * The operations of a co-run plan last as long as their teams take and slow each other (sim/device/pace.h).
  * With the pool, alloc and release cost nothing: the addresses are the plan's. With SN_ALLOCATOR_CUDA every tensor and
  * workspace is a cudaMalloc and a cudaFree: both wait for the device to be idle and then hold the host up, so that no
@@ -28,6 +29,7 @@ typedef struct sn_device_model {
   const sn_plan *plan;
   sn_trace *trace;
   struct sn_engine *engine;
+  int64_t issued_ns, done_ns; /* until when the host has issued what was played, and the device would have done it */
   uint32_t threads[SN_LANES]; /* of the team that had the lane last; 0: none */
 } sn_device_model;
 

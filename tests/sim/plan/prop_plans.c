@@ -84,7 +84,7 @@ static void world_open(world *w, uint64_t seed) {
   w->net = seed % 4 == 0 ? random_net_new_today(&w->dice, &err) : random_net_new(&w->dice, &err);
   sn_iteration iteration = {.precision = seed % 3 == 2 ? SN_BF16 : SN_FP32};
   if (w->net) w->route = sn_route_new_for(w->net, SN_DIALECT_SUPERNEURONS, SN_ORDER_ROUTE, iteration, NULL, &err);
-  w->costs = w->route ? sn_costs_new_in(w->net, &w->device, iteration.precision, &err) : NULL;
+  w->costs = w->route ? sn_costs_new_in(w->net, &w->device, iteration, &err) : NULL;
   for (uint32_t r = 0; r < SN_RECOMPUTES && err.code == SN_OK; r++)
     w->schedules[r] = sn_schedule_new(w->route, (sn_recompute)r, &err);
   if (err.code != SN_OK) fail_msg("SN_SEED=%" PRIu64 " SN_PROP_NETS=1: %s", seed, err.text);
