@@ -28,7 +28,7 @@ typedef struct sn_band {
 
 const sn_band *sn_bands(uint32_t *count);
 
-/* What of a band is a time's, 0.355: speeds that are so much too high are times that are so much too low; 0 of none. */
+/* What of a band is a time's, 0.316: speeds that are so much too high are times that are so much too low; 0 of none. */
 static inline double sn_band_share(const sn_band *band) {
   return band ? band->nine_of_ten / 100 : 0;
 }
@@ -61,7 +61,7 @@ sn_timed sn_timed_of(const sn_net *net, const sn_device *device, const sn_option
  * again under checkpoints run the same kernels, so they count. NULL: no measurement of this kind, or calibrated. */
 const sn_band *sn_band_find(const sn_timed *timed);
 
-/* "times within 36 % on 9 of 10 of 20 networks", "times: no measurement of this kind, training on this card", or that
+/* "times within 32 % on 9 of 10 of 20 networks", "times: no measurement of this kind, training on this card", or that
  * they were measured here. Of several rows that differ each with how many they are, parted by "; "; of
  * more than six kinds six. */
 void sn_band_of_time(const sn_timed *timed, char text[SN_BAND_TEXT]);

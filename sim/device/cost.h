@@ -95,8 +95,9 @@ sn_work sn_costs_work(const sn_net *net, uint32_t layer, sn_pass pass, sn_optimi
 int64_t sn_costs_step(const sn_costs *costs, uint32_t layer, sn_pass pass, const uint8_t algo[2]);
 /* Time of a step of a route: what its layer's pass takes; of a recording what its own bytes and operations do. */
 int64_t sn_costs_of(const sn_costs *costs, const sn_route *route, const sn_step *step, const uint8_t algo[2]);
-/* How long PyTorch's host is busy with a step, where the dialect is eager and nothing was measured: sn_device.host_ns for
- * each operation, of a recording for those that launch something. Updates of all parameters are issued together. */
+/* How long PyTorch's host is busy with a step, where nothing was measured: sn_device.host_ns for each operation of an eager
+ * dialect, and of a recording, whoever plans it, for those that launch something. Updates of all parameters are issued
+ * together. */
 int64_t sn_costs_host_ns(const sn_costs *costs, const sn_route *route, const sn_step *step);
 /* The part of a layer's step that was measured. */
 int64_t sn_costs_step_known(const sn_costs *costs, uint32_t layer, sn_pass pass, const uint8_t algo[2]);

@@ -62,11 +62,11 @@ struct sn_device {
   double
       gemm_efficiency; /* attainable share of flops: plain matrix products (FC, the products of an FFT convolution) */
   double conv_efficiency; /* the same: convolution kernels */
-  double tensor_feed; /* FLOP/s of tensor cores for each multiprocessor, of two bytes, at which operands come half as
-                               fast as they could be multiplied; 0: the shares above hold for tensor cores, too */
-  double
-      norm_efficiency; /* of the attainable bandwidth, what batch norms of two bytes an element reach; 0: all of it */
-  bool winograd;       /* Winograd kernels are worth using (Maxwell and later) */
+  /* FLOP/s of tensor cores for each multiprocessor, of two bytes an element, at which operands come half as fast as they
+   * could be multiplied; 0: the shares above hold for tensor cores, too. */
+  double tensor_feed;
+  double norm_efficiency; /* share of the attainable bandwidth, of batch norms of two bytes; 0: all of it */
+  bool winograd;          /* Winograd kernels are worth using (Maxwell and later) */
   double link_bandwidth[SN_EXTERNAL_COUNT]; /* bytes/s, one direction, pinned; of a disk attainable */
   int64_t link_latency_ns;                  /* per copy */
   double compute_speed, copy_speed; /* of a CPU, which copies with the processors that it computes with: computation's
