@@ -66,6 +66,11 @@ static void scale_sides(const sn_layer *layer, uint64_t elements, uint64_t sides
   sides[0] = sides[1] = 1;
 }
 
+static uint64_t scale_first_side(const sn_layer *layer, uint64_t elements) {
+  (void)layer;
+  return elements;
+}
+
 static sn_traffic scale_traffic(const sn_layer *layer, double x, double y, double weight) {
   (void)layer, (void)weight;
   return (sn_traffic){.bytes = {x + y, 4 * x}, .launches = {1, 2}};
@@ -77,6 +82,7 @@ const sn_op_def sn__op_SCALE = {.name = "SCALE",
                                 .keys = {SN_WEIGHTS_OF},
                                 .measure = sn__measure_channels,
                                 .sides = scale_sides,
+                                .first_side = scale_first_side,
                                 .traffic = scale_traffic};
 
 /* ---- LAYER_NORM, RMS_NORM, GROUP_NORM: a row is read once; backward reads x and dy for dx, and again for the

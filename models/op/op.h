@@ -125,6 +125,8 @@ typedef struct sn_op_def {
   sn_status (*measure)(sn_layer *layer, sn_shape input, sn_err *err);
   /* The last two sides, rows and columns, of its first parameter of so many elements; NULL: it is a vector. */
   void (*sides)(const sn_layer *layer, uint64_t elements, uint64_t sides[2]);
+  /* The first side of that parameter, by which several GPUs share it. NULL: its rows, where it has no more than two. */
+  uint64_t (*first_side)(const sn_layer *layer, uint64_t elements);
   /* Beside convolution kernels. x, y: bytes of one input and one output; weight: of an element of the weights. Biases
    * are added and reduced by kernels of their own. NULL: nothing runs. */
   sn_traffic (*traffic)(const sn_layer *layer, double x, double y, double weight);

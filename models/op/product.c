@@ -99,6 +99,11 @@ static void experts_sides(const sn_layer *layer, uint64_t elements, uint64_t sid
   sides[1] = elements / a->channels / a->experts;
 }
 
+static uint64_t experts_first_side(const sn_layer *layer, uint64_t elements) {
+  (void)elements;
+  return layer->attr->experts;
+}
+
 static const char *experts_simulated_only(const sn_attr *a) {
   (void)a;
   return "whose weights the data choose";
@@ -118,6 +123,7 @@ const sn_op_def sn__op_EXPERTS = {
     .shape = experts_shape,
     .measure = experts_measure,
     .sides = experts_sides,
+    .first_side = experts_first_side,
     .traffic = traffic_of_weights};
 
 /* ---- MATMUL ---- */

@@ -185,6 +185,18 @@ static void conv_sides(const sn_layer *layer, uint64_t elements, uint64_t sides[
   sides[1] = layer->attr->kernel_w;
 }
 
+/* (channels, inputs of a group, kernel) and, the other way round, (inputs, channels of a group, kernel). */
+static uint64_t conv_first_side(const sn_layer *layer, uint64_t elements) {
+  (void)elements;
+  return layer->attr->channels;
+}
+
+static uint64_t deconv_first_side(const sn_layer *layer, uint64_t elements) {
+  const sn_attr *a = layer->attr;
+  const uint64_t one = (uint64_t)a->channels / a->groups * a->kernel_h * a->kernel_w * sn_or_one(a->kernel_d);
+  return elements / one;
+}
+
 static int describe_window(const sn_attr *a, char *text, size_t room) {
   int used = 0;
   if (a->planes > 1)
@@ -233,6 +245,7 @@ const sn_op_def sn__op_CONV = {.name = "CONV",
                                .planes = conv_planes,
                                .measure = conv_measure,
                                .sides = conv_sides,
+                               .first_side = conv_first_side,
                                .traffic = conv_traffic,
                                .describe = conv_describe};
 
@@ -259,6 +272,7 @@ const sn_op_def sn__op_DECONV = {
     .planes = deconv_planes,
     .measure = deconv_measure,
     .sides = conv_sides,
+    .first_side = deconv_first_side,
     .traffic = conv_traffic,
     .describe = conv_describe};
 

@@ -6,6 +6,7 @@
 #include "sim/device/calibration.h"
 #include "sim/device/device.h"
 #include "sim/graph/route_resize.h"
+#include "sim/parallel/shard.h"
 #include "sim/plan/lower.h"
 
 #include <stdlib.h>
@@ -94,6 +95,7 @@ static sn_status check_recording(const sn__question *q, sn_strategy strategy) {
 sn_status sn__question_open_graph(sn__question *q, sn_strategy strategy) {
   sn__question_graph *g = sn__question_graph_of(q, strategy);
   const char *refused = sn_strategy_refuses(strategy, q->options->iteration);
+  if (!refused) refused = sn_shard_refuses(strategy.dialect, q->options->iteration);
   if (refused) return sn_fail(q->err, SN_BAD_INPUT, "%s", refused);
   if (check_recording(q, strategy) != SN_OK) return q->err->code;
   if (make_route(q, strategy, g) != SN_OK || go_by_like(q, strategy, g) != SN_OK) return q->err->code;

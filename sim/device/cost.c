@@ -587,6 +587,9 @@ int64_t sn_costs_kernel(const sn_costs *costs, const sn_step *step, const uint8_
   case SN_CAST:
     if (known || step->parameter == 1) return 0;
     return step->parameter == SN_NONE ? cost->cast_inputs_ns : cost->cast_parameters_ns;
+  case SN_TRANSFER:
+  case SN_UNPACK:
+  case SN_PACK:
   case SN_ADD_ROW:
   case SN_FLATTEN:
   case SN_DECAY_WEIGHT:

@@ -13,6 +13,7 @@
 #define SN_SIM_GRAPH_ITERATION_H
 
 #include "sim/graph/freeze.h"
+#include "sim/graph/mesh.h"
 #include "sim/graph/optimizer.h"
 #include "sim/graph/precision.h"
 
@@ -26,6 +27,8 @@ typedef struct sn_iteration {
   uint32_t accumulate; /* micro-batches an update; 0 and 1: one */
   bool inference;      /* forward alone; the two above are not looked at */
   sn_precision precision;
+  bool master; /* with bf16, of several GPUs: shards, their gradients and states have four bytes ("bf16-master") */
+  sn_mesh mesh; /* on how many GPUs, and how they share it */
   const char
       *freeze; /* layers that are not trained (sim/graph/freeze.h); NULL or "": none. Must outlive the iteration */
 } sn_iteration;
@@ -38,6 +41,18 @@ static inline const char *sn_iteration_freeze(sn_iteration iteration) {
 /* Gradients of parameters outlive the batch that they are of. */
 static inline bool sn_iteration_accumulates(sn_iteration iteration) {
   return iteration.accumulate > 1 && !iteration.inference;
+}
+
+/* "bf16-master" is a precision to those who ask: bf16 with `master`. Errors of sn_precision_parse(). */
+#define SN_PRECISION_MASTER "bf16-master"
+static inline const char *sn_iteration_precision_name(sn_iteration iteration) {
+  return iteration.master ? SN_PRECISION_MASTER : sn_precision_name(iteration.precision);
+}
+sn_status sn_iteration_parse_precision(const char *text, sn_iteration *iteration, sn_err *err);
+
+/* Bytes of an element of parameters, states and, sharded, gradients, where they are kept. */
+static inline uint32_t sn_iteration_kept_bytes(sn_iteration iteration) {
+  return iteration.master ? 4 : sn_precision_parameter_bytes(iteration.precision);
 }
 
 /* Batches, of as many images each, that an update is made of. */

@@ -22,6 +22,10 @@ typedef enum sn_kernel {
                        * another kernel makes */
   SN_SUM,             /* adds two gradients where they meet, see sn_sum; its layer is the FORK */
   SN_CAST,            /* backward: a gradient in the width of what it is of (sim/graph/precision.h) */
+  /* of one of several GPUs (sim/parallel/), see sn_transfer: */
+  SN_TRANSFER, /* a collective, a send or a receive */
+  SN_UNPACK,   /* parameters out of what was gathered (PyTorch's copy-out) */
+  SN_PACK,     /* gradients into what is reduced (copy-in) */
   /* by_kernel only; SN_WHOLE is then what is left of the layer's pass: */
   SN_ADD_ROW,         /* forward: an FC's bias */
   SN_DATA_GRADIENT,   /* backward of a CONV or FC: with respect to its input */
@@ -31,6 +35,15 @@ typedef enum sn_kernel {
   SN_ADD_GRADIENT,    /* gradient to momentum, */
   SN_ADD_TO_PARAMETER /* momentum to the parameter */
 } sn_kernel;
+
+typedef enum sn_transfer_kind {
+  SN_ALL_GATHER,
+  SN_REDUCE_SCATTER,
+  SN_ALL_REDUCE,
+  SN_SEND,
+  SN_RECEIVE,
+  SN_TRANSFER_KINDS
+} sn_transfer_kind;
 
 typedef enum sn_access_mode {
   SN_READ,  /* needs the value */

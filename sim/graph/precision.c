@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "models/build/lora.h"
 #include "models/op/op.h"
+#include "sim/graph/iteration.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,7 +63,13 @@ sn_status sn_precision_parse(const char *text, sn_precision *precision, sn_err *
       return SN_OK;
     }
   return sn_fail(err, SN_BAD_USAGE,
-                 "--precision: \"%.40s\" is none of: fp32, tf32, tf32-conv, bf16, fp16, amp-bf16, amp-fp16", text);
+                 "--precision: \"%.40s\" is none of: fp32, tf32, tf32-conv, bf16, fp16, amp-bf16, amp-fp16, bf16-master", text);
+}
+
+sn_status sn_iteration_parse_precision(const char *text, sn_iteration *iteration, sn_err *err) {
+  iteration->master = sn_text_same(text, SN_PRECISION_MASTER);
+  iteration->precision = SN_BF16;
+  return iteration->master ? SN_OK : sn_precision_parse(text, &iteration->precision, err);
 }
 
 uint64_t sn_precision_data_bytes(sn_precision precision, const sn_net *net) {

@@ -14,15 +14,37 @@ static bool is_trained(const sn_resident_walk *w, uint32_t layer) {
   return !w->iteration.inference && sn_freeze_trains(w->iteration.freeze, &w->net->layers[layer]);
 }
 
-/* Where backward makes gradients as tensors, they stand only while several batches are added up. */
+static bool is_sharded(const sn_resident_walk *w) {
+  return sn_mesh_size(&w->iteration.mesh, SN_MESH_FSDP) > 1;
+}
+
+/* Where backward makes gradients as tensors, they stand only while several batches are added up; of shards, and of what
+ * are views of DDP's buckets, they are tensors then, too. */
 static bool holds_gradient(const sn_resident_walk *w, uint32_t layer) {
+  if (is_sharded(w) || w->iteration.mesh.view) return false;
   if (w->dialect->declared) return sn_iteration_accumulates(w->iteration) && is_trained(w, layer);
   return !w->iteration.inference;
 }
 
+/* What a rank keeps of a layer's parameters; how many. */
+static uint32_t find_shards(const sn_resident_walk *w, uint32_t layer, uint64_t elements[SN_PARAMETER_TENSORS]) {
+  sn_cut cuts[SN_PARAMETER_TENSORS];
+  uint32_t count = sn_cuts_of(w->net, &w->net->layers[layer], cuts);
+  for (uint32_t n = 0; n < count; n++)
+    elements[n] = sn_cut_shard(cuts[n], sn_mesh_size(&w->iteration.mesh, SN_MESH_FSDP));
+  return count;
+}
+
+static uint32_t parameter_tensors(const sn_resident_walk *w, uint32_t layer, uint64_t bytes[SN_PARAMETER_TENSORS]) {
+  if (!is_sharded(w)) return sn_precision_parameter_tensors(w->iteration.precision, &w->net->layers[layer], bytes);
+  uint32_t count = find_shards(w, layer, bytes);
+  for (uint32_t n = 0; n < count; n++) bytes[n] *= sn_iteration_kept_bytes(w->iteration);
+  return count;
+}
+
 static void show_parameters(const sn_resident_walk *w, uint32_t layer) {
   uint64_t bytes[SN_PARAMETER_TENSORS];
-  uint32_t count = sn_precision_parameter_tensors(w->iteration.precision, &w->net->layers[layer], bytes);
+  uint32_t count = parameter_tensors(w, layer, bytes);
   bool gradient = count > 0 && holds_gradient(w, layer);
   for (uint32_t n = 0; n < count; n++) show(w, SN_RESIDENT_PARAMETER, layer, n, bytes[n]);
   for (uint32_t n = 0; n < count && gradient; n++) show(w, SN_RESIDENT_GRADIENT, layer, n, bytes[n]);
@@ -50,7 +72,9 @@ void sn_resident_walk_states(sn_resident_walk *w, uint32_t layer, uint32_t port)
   uint64_t pieces[SN_OPTIMIZER_PIECES];
   sn_optimizer optimizer = sn_optimizer_on(w->iteration.optimizer, w->net);
   if (port >= sn_parameters_of(&w->net->layers[layer], parameters)) return;
-  uint32_t width = sn_precision_parameter_bytes(w->iteration.precision);
+  uint64_t shards[SN_PARAMETER_TENSORS];
+  if (is_sharded(w) && find_shards(w, layer, shards) > port) parameters[port] = (sn_parameter){.elements = shards[port]};
+  uint32_t width = sn_iteration_kept_bytes(w->iteration);
   uint32_t count = sn_optimizer_pieces(optimizer, &parameters[port], width, pieces);
   bool narrow = count > SN_OPTIMIZER_STATES;
   for (int i = 0; i < SN_OPTIMIZER_TABLES && narrow && !w->tables; i++)

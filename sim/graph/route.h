@@ -32,6 +32,7 @@
 #include "models/net/net.h"
 #include "sim/graph/dialect.h"
 #include "sim/graph/iteration.h"
+#include "sim/graph/mesh.h"
 #include "sim/graph/pass.h"
 
 #include <stdbool.h>
@@ -46,6 +47,12 @@ typedef enum sn_role {
                           */
   SN_SCRATCH, /* made and dropped by one step; by_kernel: a CONV's workspace, which its three kernels share */
   SN_CARRIED, /* another tensor's value of the iteration before, which is `port`: sn_route_carry() */
+  /* of one of several GPUs; `port` is the group, route->groups[port], but of the second a parameter's: */
+  SN_GATHERED,  /* parameters of a group, side by side, as an all-gather makes them */
+  SN_UNSHARDED, /* a parameter, whole: port as of its gradient */
+  SN_SUMMED,    /* a parameter's gradient, whole, of the micro-batches before; port as of the gradient */
+  SN_BUCKET,    /* gradients of a group, side by side, as they are reduced */
+  SN_SHARD,     /* a GPU's part of a group's reduced gradients */
   SN_ROLES
 } sn_role;
 
@@ -57,6 +64,11 @@ enum { SN_FLAT = 1, SN_PRODUCT = 1 };
 /* The ports of copies in another width: of weights and bias (SN_SAVED; their gradients SN_SCRATCH), and of inputs
  * (SN_SAVED; their gradients SN_GRADIENT). */
 enum { SN_CAST_WEIGHTS = 1 << 24, SN_CAST_BIAS, SN_CAST_INPUT };
+
+/* The ports of what several GPUs make beside: of a parameter that was resharded to fewer of them (SN_UNSHARDED, added to
+ * its port), of shards in the width in which they are gathered, and of what was reduced in another than shards have
+ * (SN_SCRATCH). */
+enum { SN_PORT_PART = 1 << 25, SN_PORT_GATHER, SN_PORT_REDUCE };
 
 struct sn_tensor {
   uint32_t layer; /* whose output, or whose backward makes the gradient */
@@ -86,7 +98,7 @@ struct sn_step {
   uint32_t layer;
   sn_pass pass;
   sn_kernel kernel;
-  uint32_t sum;                      /* SN_SUM: route->sums[sum] */
+  uint32_t sum;                      /* SN_SUM: route->sums[sum]; SN_TRANSFER, SN_PACK and SN_UNPACK: transfers[sum] */
   uint32_t parameter;                /* of the update's four kernels: 0 weights or gamma, 1 bias or beta; SN_CAST: whose
                                         gradient is copied, SN_NONE: an input's */
   uint32_t first_access, n_accesses; /* route->accesses[first_access ..]; a tensor stands at most once in a step */
@@ -121,6 +133,19 @@ typedef struct sn_step_work {
   bool narrow;                       /* in two bytes */
   bool norm, channels_last;          /* a batch norm; a convolution of such operands */
 } sn_step_work;
+
+/* What crosses links, of steps SN_TRANSFER; and what is copied into and out of that, of SN_PACK and SN_UNPACK. */
+typedef struct sn_transfer {
+  sn_transfer_kind kind;
+  uint8_t axis;   /* sn_mesh_axis: among whom */
+  uint32_t group; /* route->groups[group] */
+  uint64_t bytes; /* of all that is gathered or reduced; of a send what is sent */
+} sn_transfer;
+
+/* Layers whose parameters are gathered and reduced together. */
+typedef struct sn_group {
+  const char *name; /* the path of the block, "layers.0"; "root": what is in none */
+} sn_group;
 
 /* A forward step that runs again, and ahead of which other; n_steps: behind the last. */
 typedef struct sn_again {
@@ -163,6 +188,13 @@ struct sn_route {
   const sn_again *again;         /* in order */
   const sn_step *steps_again;    /* per forward step: what it touches where it runs again; NULL: the same */
   uint32_t tensors_again;        /* from this tensor on they are made where steps run again; 0: none is */
+  /* of one of several GPUs, else NULL and 0 */
+  const sn_mesh *mesh;
+  const sn_transfer *transfers;
+  const sn_group *groups;
+  uint32_t n_transfers, n_groups;
+  const struct sn_route *whole; /* what it is a part of; it frees that */
+  const uint32_t *moved;        /* per step of the whole: which of its own it is */
   struct sn_under_list *under;   /* of a recording: what sn_route_under() has made; else NULL */
   struct sn_arena *arena;
 };
@@ -220,6 +252,14 @@ sn_status sn_route_take(sn_route *route, sn_err *err);
  * eager. */
 static inline uint32_t sn_route_steps_that_matter(const sn_route *route) {
   return route->dialect->eager ? route->n_steps : route->first_update;
+}
+
+/* Tensors and steps that are no layer's: what one of several GPUs has and does beside. */
+static inline bool sn_role_is_beside(sn_role role) {
+  return role >= SN_GATHERED;
+}
+static inline bool sn_step_is_beside(const sn_step *step) {
+  return step->kernel == SN_TRANSFER || step->kernel == SN_UNPACK || step->kernel == SN_PACK;
 }
 
 /* The path of a layer's module, and of its block, NULL where it is in none. */

@@ -20,8 +20,28 @@ static const char *cast_name(const sn_tensor *t) {
   return t->role == SN_SAVED ? made[which] : gradients[which];
 }
 
+/* Of what several GPUs make beside the network: "layers.0.gathered", "fc1.w", "fc1.b part"; false: it is none. */
+static bool print_shared(const sn_route *route, const sn_tensor *t, char *text, size_t room) {
+  static const char *const groups[SN_ROLES] = {
+      [SN_GATHERED] = "gathered", [SN_BUCKET] = "bucket", [SN_SHARD] = "shard"};
+  const char *layer = route->layers[t->layer].name;
+  if (t->role == SN_SCRATCH && t->port >= SN_PORT_GATHER)
+    snprintf(text, room, "%s.%s", layer, t->port == SN_PORT_GATHER ? "to_gather" : "reduced");
+  else if (t->role == SN_UNSHARDED || t->role == SN_SUMMED)
+    snprintf(text, room, "%s.%s%s%s", layer, t->role == SN_SUMMED ? "d" : "", t->port % 2 ? "b" : "w",
+             t->role == SN_SUMMED ? " summed" : t->port >= SN_PORT_PART ? " part" : "");
+  else if (groups[t->role] && sn_mesh_size(route->mesh, SN_MESH_FSDP) > 1)
+    snprintf(text, room, "%s.%s", route->groups[t->port].name, groups[t->role]);
+  else if (groups[t->role])
+    snprintf(text, room, "%s %u", groups[t->role], t->port + 1);
+  else
+    return false;
+  return true;
+}
+
 char *sn_tensor_name(const sn_route *route, uint32_t tensor, char *text, size_t room) {
   static const char *const suffixes[SN_ROLES] = {"y", "dx", "saved", "dw", "scratch", "before"};
+  if (route->mesh && print_shared(route, &route->tensors[tensor], text, room)) return text;
   bool carried = route->tensors[tensor].role == SN_CARRIED;
   const sn_tensor *t = &route->tensors[carried ? route->tensors[tensor].port : tensor];
   const sn_layer *layer = &route->layers[t->layer];
@@ -64,14 +84,21 @@ const char *sn_step_op_name(const sn_route *route, const sn_step *step) {
                                         [SN_ADD_ROW] = "ADD_ROW",        [SN_DATA_GRADIENT] = "DATA",
                                         [SN_BIAS_GRADIENT] = "BIAS",     [SN_DECAY_WEIGHT] = "DECAY",
                                         [SN_SCALE_MOMENTUM] = "SCALE",   [SN_ADD_GRADIENT] = "ADD",
-                                        [SN_ADD_TO_PARAMETER] = "ADD"};
+                                        [SN_ADD_TO_PARAMETER] = "ADD",   [SN_UNPACK] = "UNPACK",
+                                        [SN_PACK] = "PACK"};
+  static const char *const transfers[SN_TRANSFER_KINDS] = {"ALL_GATHER", "REDUCE_SCATTER", "ALL_REDUCE", "SEND",
+                                                           "RECEIVE"};
+  if (step->kernel == SN_TRANSFER) return transfers[route->transfers[step->sum].kind];
+  if (step->kernel == SN_PACK || step->kernel == SN_UNPACK) return kernels[step->kernel];
   bool own =
       step->kernel == SN_WHOLE || (step->kernel != SN_FLATTEN && step->kernel != SN_CAST && !route->dialect->by_kernel);
   return own ? sn_step_layer_op(route, step) : kernels[step->kernel];
 }
 
 const char *sn_role_name(sn_role role) {
-  static const char *const names[SN_ROLES] = {"output",  "gradient", "saved", "parameter gradient",
-                                              "scratch", "carried"};
+  static const char *const names[SN_ROLES] = {"output",    "gradient",     "saved",
+                                              "parameter gradient", "scratch", "carried",
+                                              "gathered",  "parameter",    "summed gradient",
+                                              "bucket",    "sharded gradient"};
   return names[role];
 }

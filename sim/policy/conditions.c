@@ -16,8 +16,9 @@ sn_conditions sn_conditions_of(const sn_options *options, const sn_net *net) {
                          .optimizer = sn_optimizer_name(net ? sn_optimizer_on(optimizer, net) : optimizer),
                          .accumulate = sn_iteration_batches(options->iteration),
                          .inference = options->iteration.inference,
-                         .precision = sn_precision_name(options->iteration.precision),
+                         .precision = sn_iteration_precision_name(options->iteration),
                          .freeze = sn_iteration_freeze(options->iteration),
+                         .parallel = options->iteration.mesh.text,
                          .shared_link = options->shared_link};
 }
 
@@ -58,12 +59,16 @@ static sn_status apply_inference(const sn_conditions *c, sn_options *o, sn_err *
 }
 
 static sn_status apply_precision(const sn_conditions *c, sn_options *o, sn_err *err) {
-  return sn_precision_parse(c->precision, &o->iteration.precision, err);
+  return sn_iteration_parse_precision(c->precision, &o->iteration, err);
 }
 
 static sn_status apply_freeze(const sn_conditions *c, sn_options *o, sn_err *err) {
   o->iteration.freeze = c->freeze;
   return *c->freeze ? sn_globs_check_text("--freeze", c->freeze, err) : err->code;
+}
+
+static sn_status apply_parallel(const sn_conditions *c, sn_options *o, sn_err *err) {
+  return sn_mesh_parse(c->parallel, &o->iteration.mesh, err);
 }
 
 static sn_status apply_shared_link(const sn_conditions *c, sn_options *o, sn_err *err) {

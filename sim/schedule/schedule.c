@@ -12,6 +12,7 @@
 #include "models/record/checkpoint.h"
 #include "sim/graph/route.h"
 #include "sim/memory/pool.h"
+#include "sim/parallel/shard.h"
 #include "sim/schedule/schedule_sqrt.h"
 #include "sim/schedule/units.h"
 
@@ -207,7 +208,8 @@ static sn_status make_executions(maker *m) {
   sn_status status = SN_OK;
   for (uint32_t s = 0; s < route->first_backward && status == SN_OK; s++) status = add_execution(m, s, s, false);
   for (uint32_t t = 0; t < route->n_tensors; t++)
-    m->available[t] = is_forward_made(&route->tensors[t]) && m->mode[t] == KEEP;
+    m->available[t] =
+        (is_forward_made(&route->tensors[t]) || sn_role_is_beside(route->tensors[t].role)) && m->mode[t] == KEEP;
   for (uint32_t s = route->first_backward; s < route->first_update && status == SN_OK; s++) status = add_backward(m, s);
   for (uint32_t s = route->first_update; s < route->n_steps && status == SN_OK; s++)
     status = add_execution(m, s, s, false);
@@ -233,14 +235,15 @@ bool sn_schedule_needs_forward(const sn_route *route, uint32_t forward) {
 
 /* Where a unit that runs again stops: behind the last step whose backward needs something. */
 static uint32_t rerun_end(const sn_route *route, uint32_t first, uint32_t end) {
-  while (end > first && !sn_schedule_needs_forward(route, end - 1)) end--;
+  while (end > first && (sn_step_is_beside(&route->steps[end - 1]) || !sn_schedule_needs_forward(route, end - 1))) end--;
   return end;
 }
 
 static sn_status rerun_unit(maker *m, const sn_units *units, uint32_t unit, uint32_t at_step) {
   uint32_t end = rerun_end(m->route, units->first[unit], units->first[unit + 1]);
   sn_status status = SN_OK;
-  for (uint32_t s = units->first[unit]; s < end && status == SN_OK; s++) status = add_execution(m, s, at_step, true);
+  for (uint32_t s = units->first[unit]; s < end && status == SN_OK; s++)
+    if (!sn_step_is_beside(&m->route->steps[s])) status = add_execution(m, s, at_step, true);
   return status;
 }
 
@@ -379,7 +382,7 @@ sn_route *sn_schedule_route(const sn_net *net, sn_strategy strategy, sn_iteratio
   sn_status status = route ? SN_OK : err->code;
   if (status == SN_OK && strategy.dialect == SN_DIALECT_EXPLICIT) status = sn_route_take(route, err);
   if (status == SN_OK && strategy.liveness == SN_LIVENESS_CARRIED) status = sn_route_carry(route, err);
-  if (status == SN_OK) return route;
+  if (status == SN_OK) return sn_shard(route, iteration, err);
   sn_route_free(route);
   return NULL;
 }

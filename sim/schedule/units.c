@@ -199,7 +199,18 @@ static sn_status take_regions(const sn_route *route, sn_units *units, sn_err *er
   return SN_OK;
 }
 
+/* Those of the whole, a part of which the route is. */
+static sn_status find_in_whole(const sn_route *route, sn_units *units, sn_err *err) {
+  sn_status status = sn_units_find(route->whole, units, err);
+  for (uint32_t u = 0; u <= units->count && status == SN_OK && units->first; u++) {
+    uint32_t s = units->first[u];
+    units->first[u] = s < route->whole->first_backward ? route->moved[s] : route->first_backward;
+  }
+  return status;
+}
+
 sn_status sn_units_find(const sn_route *route, sn_units *units, sn_err *err) {
+  if (route->whole) return find_in_whole(route, units, err);
   if (route->regions) return take_regions(route, units, err);
   size_t tensors = (size_t)route->n_tensors + 1;
   uses u = {calloc(tensors, sizeof *u.last), calloc(tensors, sizeof *u.changed),

@@ -1,0 +1,182 @@
+/* Distributed data parallel: one rank's route (parallel.md, section 3; PyTorch 2.15, torch/nn/parallel/distributed.py
+ * and torch/csrc/distributed/c10d/reducer.cpp).
+ *
+ *   construction   buckets as large as all gradients, there all the time
+ *   backward       as a gradient is made: copied into its bucket; with gradient_as_bucket_view it then goes
+ *                  as a bucket's last one is: all-reduce
+ *   its end        without the view: buckets are copied back into the gradients, which updates read; with it updates
+ *                  read the buckets
+ *
+ * Parameters are in buckets in reverse order, as backward makes their gradients; the first closes at 1 MiB, so that it
+ * starts early. Where gradients of several micro-batches are added, all but the last run under no_sync(): they lie
+ * beside the graph, in the buckets with the view. */
+#include "sim/parallel/fsdp.h"
+
+#include "base/arena.h"
+#include "base/checked.h"
+#include "sim/graph/precision.h"
+#include "sim/parallel/edit.h"
+#include "sim/parallel/groups.h"
+
+#include <stdlib.h>
+
+enum { FIRST_BUCKET = 1 << 20 };
+
+typedef struct bucket {
+  uint32_t layer, tensor; /* of its first parameter, in reverse order */
+  uint64_t bytes;
+  uint32_t ready; /* step of the whole: its last gradient is made; SN_NONE: none is */
+} bucket;
+
+typedef struct maker {
+  sn__edit e;
+  sn__groups g;
+  const sn_route *whole;
+  const sn_mesh *mesh;
+  uint32_t width;
+  uint32_t *bucket_of; /* per parameter; SN_NONE: not trained */
+  uint32_t *made;      /* per parameter: step of the whole in which its gradient is whole; SN_NONE */
+  bucket *buckets;
+  uint32_t n_buckets;
+} maker;
+
+static uint64_t bytes_of(const maker *m, uint32_t parameter) {
+  const sn_cut *cut = &m->g.parameters[parameter].cut;
+  return cut->rows * cut->each * m->width;
+}
+
+/* Shared parameters have their gradients added: the last step that changes one makes it whole. */
+static void find_made(maker *m) {
+  uint32_t *by_tensor = calloc((size_t)m->whole->n_tensors + 1, sizeof *by_tensor);
+  if (!by_tensor) {
+    sn_fail_memory(m->e.err);
+    return;
+  }
+  for (uint32_t s = m->whole->first_backward; s < m->whole->first_update; s++)
+    for (uint32_t i = 0; i < m->whole->steps[s].n_accesses; i++) {
+      sn_access access = m->whole->accesses[m->whole->steps[s].first_access + i];
+      if (access.mode != SN_READ) by_tensor[access.tensor] = s;
+    }
+  for (uint32_t p = 0; p < m->g.n_parameters; p++) {
+    uint32_t gradient = m->g.parameters[p].gradient;
+    m->made[p] = gradient == SN_NONE ? SN_NONE : by_tensor[gradient];
+  }
+  free(by_tensor);
+}
+
+static void fill_buckets(maker *m) {
+  uint64_t room = 0, limit = FIRST_BUCKET;
+  for (uint32_t p = m->g.n_parameters; p-- > 0;) {
+    m->bucket_of[p] = SN_NONE;
+    if (m->made[p] == SN_NONE) continue;
+    if (m->n_buckets == 0 || room >= limit) {
+      if (m->n_buckets == 1) limit = m->mesh->bucket_bytes;
+      m->buckets[m->n_buckets++] = (bucket){.layer = m->g.parameters[p].layer};
+      room = 0;
+    }
+    bucket *b = &m->buckets[m->n_buckets - 1];
+    m->bucket_of[p] = m->n_buckets - 1;
+    b->bytes += bytes_of(m, p);
+    room += bytes_of(m, p);
+    if (m->made[p] > b->ready) b->ready = m->made[p];
+  }
+}
+
+static uint32_t transfer(maker *m, uint32_t group, uint64_t bytes) {
+  return sn__edit_transfer(&m->e, (sn_transfer){SN_ALL_REDUCE, SN_MESH_DP, group, bytes});
+}
+
+/* They are there before the first step. */
+static void make_buckets(maker *m) {
+  if (m->n_buckets > 0) sn__edit_step(&m->e, m->buckets[0].layer, SN_FORWARD, SN_PACK, transfer(m, 0, 0));
+  for (uint32_t b = 0; b < m->n_buckets; b++) {
+    m->buckets[b].tensor = sn__edit_tensor(&m->e, m->buckets[b].layer, b, SN_BUCKET, m->buckets[b].bytes);
+    sn__edit_access(&m->e, m->buckets[b].tensor, SN_WRITE);
+  }
+}
+
+/* Gradients that the latest step has made. */
+static void copy_in(maker *m, uint32_t step) {
+  for (uint32_t p = 0; p < m->g.n_parameters; p++) {
+    if (m->made[p] != step) continue;
+    const sn__parameter *parameter = &m->g.parameters[p];
+    sn__edit_step(&m->e, parameter->layer, SN_BACKWARD, SN_PACK, transfer(m, m->bucket_of[p], bytes_of(m, p)));
+    sn__edit_access(&m->e, parameter->gradient, SN_READ);
+    sn__edit_access(&m->e, m->buckets[m->bucket_of[p]].tensor, SN_MODIFY);
+  }
+}
+
+static void reduce(maker *m, uint32_t step) {
+  for (uint32_t b = 0; b < m->n_buckets; b++) {
+    if (m->buckets[b].ready != step) continue;
+    sn__edit_step(&m->e, m->buckets[b].layer, SN_BACKWARD, SN_TRANSFER, transfer(m, b, m->buckets[b].bytes));
+    sn__edit_access(&m->e, m->buckets[b].tensor, SN_MODIFY);
+  }
+}
+
+static void copy_back(maker *m, bool accumulates) {
+  for (uint32_t p = 0; p < m->g.n_parameters && !m->mesh->view; p++) {
+    if (m->made[p] == SN_NONE) continue;
+    const sn__parameter *parameter = &m->g.parameters[p];
+    sn__edit_step(&m->e, parameter->layer, SN_BACKWARD, SN_UNPACK, transfer(m, m->bucket_of[p], bytes_of(m, p)));
+    sn__edit_access(&m->e, m->buckets[m->bucket_of[p]].tensor, SN_READ);
+    if (!accumulates) sn__edit_access(&m->e, parameter->gradient, SN_MODIFY);
+  }
+}
+
+/* With the view the buckets are the gradients. */
+static void copy_update(maker *m, uint32_t step) {
+  const sn_step *s = &m->whole->steps[step];
+  sn__edit_copy_bare(&m->e, step);
+  for (uint32_t i = 0; i < s->n_accesses; i++) {
+    sn_access access = m->whole->accesses[s->first_access + i];
+    bool gradient = m->whole->tensors[access.tensor].role == SN_PARAMETER_GRADIENT;
+    if (!gradient || !m->mesh->view) sn__edit_access(&m->e, access.tensor, access.mode);
+  }
+  for (uint32_t b = 0; b < m->n_buckets; b++) sn__edit_access(&m->e, m->buckets[b].tensor, SN_READ);
+}
+
+static void write(maker *m, bool accumulates) {
+  const sn_route *w = m->whole;
+  make_buckets(m);
+  for (uint32_t s = 0; s < w->n_steps && m->e.err->code == SN_OK; s++) {
+    bool backward = s >= w->first_backward && s < w->first_update;
+    if (s >= w->first_update)
+      copy_update(m, s);
+    else
+      sn__edit_copy(&m->e, s);
+    if (backward) copy_in(m, s);
+    if (backward) reduce(m, s);
+    if (s + 1 == w->first_update) copy_back(m, accumulates);
+  }
+}
+
+static sn_status prepare(maker *m, sn_iteration iteration, sn_err *err) {
+  if (sn__groups_find(m->whole, iteration, &m->g, err) != SN_OK) return err->code;
+  size_t parameters = (size_t)m->g.n_parameters + 1;
+  m->width = sn_precision_parameter_bytes(iteration.precision);
+  m->bucket_of = calloc(parameters, sizeof *m->bucket_of);
+  m->made = calloc(parameters, sizeof *m->made);
+  m->buckets = calloc(parameters, sizeof *m->buckets);
+  if (!m->bucket_of || !m->made || !m->buckets) return sn_fail_memory(err);
+  if (sn__edit_begin(&m->e, m->whole, err) != SN_OK) return err->code;
+  find_made(m);
+  fill_buckets(m);
+  return err->code;
+}
+
+sn_route *sn__ddp(const sn_route *whole, sn_iteration iteration, sn_err *err) {
+  maker m = {.whole = whole, .mesh = &iteration.mesh};
+  sn_status status = prepare(&m, iteration, err);
+  if (status == SN_OK) write(&m, sn_iteration_accumulates(iteration));
+  sn_route *route = sn__edit_end(&m.e, status);
+  if (route && sn__groups_hand_over(&m.g, m.mesh, route, err) != SN_OK) {
+    sn_arena_free(route->arena);
+    route = NULL;
+  }
+  free(m.bucket_of);
+  free(m.made);
+  free(m.buckets);
+  sn__groups_clear(&m.g);
+  return route;
+}

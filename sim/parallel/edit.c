@@ -1,0 +1,168 @@
+/* Editing a route; see the header. */
+#include "sim/parallel/edit.h"
+
+#include "base/arena.h"
+#include "base/checked.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Room for one more of *items; false after an error. */
+static bool grow(sn__edit *e, void *items, uint32_t count, uint32_t *room, size_t size) {
+  void **at = items;
+  if (e->err->code != SN_OK) return false;
+  if (count < *room) return true;
+  uint32_t more = *room < UINT32_MAX / 2 ? 2 * *room + 64 : 0;
+  void *grown = more > 0 ? realloc(*at, (size_t)more * size) : NULL;
+  if (!grown) return sn_fail_memory(e->err), false;
+  memset((char *)grown + (size_t)*room * size, 0, (size_t)(more - *room) * size);
+  *at = grown;
+  *room = more;
+  return true;
+}
+
+sn_status sn__edit_begin(sn__edit *e, const sn_route *whole, sn_err *err) {
+  sn_arena *arena = sn_arena_new();
+  *e = (sn__edit){.whole = whole, .err = err};
+  e->route = arena ? sn_arena_alloc(arena, 1, sizeof *e->route) : NULL;
+  if (!e->route) {
+    if (arena) sn_arena_free(arena);
+    return sn_fail_memory(err);
+  }
+  *e->route = *whole;
+  e->route->arena = arena;
+  e->route->under = NULL;
+  e->route->n_steps = e->route->n_accesses = e->route->n_tensors = 0;
+  e->route->tensor_bytes = 0;
+  e->moved = sn_arena_alloc(arena, (size_t)whole->n_steps + 1, sizeof *e->moved);
+  if (!e->moved) return sn_fail_memory(err);
+  for (uint32_t t = 0; t < whole->n_tensors; t++) {
+    const sn_tensor *tensor = &whole->tensors[t];
+    sn__edit_tensor(e, tensor->layer, tensor->port, tensor->role, tensor->bytes);
+  }
+  return err->code;
+}
+
+uint32_t sn__edit_tensor(sn__edit *e, uint32_t layer, uint32_t port, sn_role role, uint64_t bytes) {
+  sn_route *r = e->route;
+  if (!grow(e, &e->tensors, r->n_tensors, &e->tensors_room, sizeof *e->tensors) ||
+      !grow(e, &e->stamp, r->n_tensors, &e->stamp_room, sizeof *e->stamp))
+    return SN_NONE;
+  e->tensors[r->n_tensors] = (sn_tensor){.layer = layer, .port = port, .role = role, .bytes = bytes};
+  if (!sn_add(r->tensor_bytes, bytes, &r->tensor_bytes) || r->tensor_bytes > SN_MAX_NET_BYTES)
+    sn_fail(e->err, SN_BAD_INPUT, "network %s: its tensors on one of the GPUs are too large to add up", r->name);
+  return r->n_tensors++;
+}
+
+uint32_t sn__edit_transfer(sn__edit *e, sn_transfer transfer) {
+  sn_route *r = e->route;
+  if (!grow(e, &e->transfers, r->n_transfers, &e->transfers_room, sizeof *e->transfers)) return SN_NONE;
+  e->transfers[r->n_transfers] = transfer;
+  return r->n_transfers++;
+}
+
+/* What a step of its own costs where steps say that themselves: what it copies, by one kernel. */
+static sn_step_work work_of(const sn__edit *e, uint32_t transfer) {
+  static const char *const called[SN_TRANSFER_KINDS] = {"all_gather", "reduce_scatter", "all_reduce", "send",
+                                                        "receive"};
+  const sn_transfer *t = &e->transfers[transfer];
+  return (sn_step_work){.called = called[t->kind], .bytes = 2 * (double)t->bytes, .launches = 1};
+}
+
+static bool add_step(sn__edit *e, sn_step step) {
+  sn_route *r = e->route;
+  if (!grow(e, &e->steps, r->n_steps, &e->steps_room, sizeof *e->steps)) return false;
+  if (e->whole->work && !grow(e, &e->work, r->n_steps, &e->work_room, sizeof *e->work)) return false;
+  step.first_access = r->n_accesses;
+  step.n_accesses = 0;
+  e->steps[r->n_steps++] = step;
+  return true;
+}
+
+void sn__edit_step(sn__edit *e, uint32_t layer, sn_pass pass, sn_kernel kernel, uint32_t transfer) {
+  const sn_step step = {.layer = layer, .pass = pass, .kernel = kernel, .sum = transfer};
+  if (add_step(e, step) && e->work) e->work[e->route->n_steps - 1] = work_of(e, transfer);
+}
+
+static void add_access(sn__edit *e, sn_access access) {
+  sn_route *r = e->route;
+  if (e->err->code != SN_OK || e->stamp[access.tensor] == r->n_steps) return;
+  if (!grow(e, &e->accesses, r->n_accesses, &e->accesses_room, sizeof *e->accesses)) return;
+  e->stamp[access.tensor] = r->n_steps;
+  e->accesses[r->n_accesses++] = access;
+  e->steps[r->n_steps - 1].n_accesses++;
+}
+
+void sn__edit_copy_bare(sn__edit *e, uint32_t step) {
+  if (!add_step(e, e->whole->steps[step])) return;
+  e->moved[step] = e->route->n_steps - 1;
+  if (e->work) e->work[e->route->n_steps - 1] = e->whole->work[step];
+}
+
+void sn__edit_copy(sn__edit *e, uint32_t step) {
+  const sn_step *s = &e->whole->steps[step];
+  sn__edit_copy_bare(e, step);
+  for (uint32_t i = 0; i < s->n_accesses; i++) add_access(e, e->whole->accesses[s->first_access + i]);
+}
+
+void sn__edit_access(sn__edit *e, uint32_t tensor, sn_access_mode mode) {
+  if (tensor != SN_NONE) add_access(e, (sn_access){.tensor = tensor, .mode = mode});
+}
+
+void sn__edit_hold(sn__edit *e, uint32_t tensor) {
+  if (tensor != SN_NONE) add_access(e, (sn_access){.tensor = tensor, .mode = SN_READ, .held = true});
+}
+
+/* ---- the end ---- */
+
+static bool adopt(sn__edit *e, void *items) {
+  void **at = items;
+  if (!*at) return true;
+  if (!sn_arena_adopt(e->route->arena, *at)) return false;
+  return true;
+}
+
+/* Steps by layer, which have other numbers now. */
+static const uint32_t *move_all(const sn__edit *e, const uint32_t *steps) {
+  uint32_t *moved = sn_arena_alloc(e->route->arena, e->route->n_layers, sizeof *moved);
+  for (uint32_t l = 0; moved && l < e->route->n_layers; l++) moved[l] = steps[l] == SN_NONE ? SN_NONE : e->moved[steps[l]];
+  return moved;
+}
+
+/* Of one pass the first step that is not of the pass before: what is put in has the pass that it is for. */
+static uint32_t first_of(const sn__edit *e, sn_pass pass) {
+  uint32_t s = 0;
+  while (s < e->route->n_steps && e->steps[s].pass < pass) s++;
+  return s;
+}
+
+static sn_status hand_over(sn__edit *e) {
+  sn_route *r = e->route;
+  r->steps = e->steps;
+  r->accesses = e->accesses;
+  r->tensors = e->tensors;
+  r->transfers = e->transfers;
+  r->work = e->work;
+  r->moved = e->moved;
+  r->forward_step = move_all(e, e->whole->forward_step);
+  r->backward_step = move_all(e, e->whole->backward_step);
+  r->first_backward = first_of(e, SN_BACKWARD);
+  r->first_update = first_of(e, SN_UPDATE);
+  return r->forward_step && r->backward_step ? SN_OK : sn_fail_memory(e->err);
+}
+
+sn_route *sn__edit_end(sn__edit *e, sn_status status) {
+  if (!e->route) return NULL;
+  if (status == SN_OK) status = e->err->code;
+  if (status == SN_OK) status = hand_over(e);
+  void *const parts[] = {&e->steps, &e->accesses, &e->tensors, &e->transfers, &e->work};
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+    if (!adopt(e, parts[i])) {
+      free(*(void **)parts[i]);
+      status = sn_fail_memory(e->err);
+    }
+  free(e->stamp);
+  if (status == SN_OK) return e->route;
+  sn_arena_free(e->route->arena);
+  return NULL;
+}

@@ -1,0 +1,407 @@
+/* Fully sharded data parallel: one rank's route (parallel.md, section 2; PyTorch 2.15,
+ * torch/distributed/fsdp/_fully_shard/_fsdp_param_group.py).
+ *
+ *   before a group's forward   gather, unpack                what was gathered stays until the next gather is issued
+ *   behind it                  parameters go                 but the root's
+ *   its output's gradient      gather, unpack, and the gather of the group ahead of it
+ *   its input's gradient       parameters go; pack, reduce   what is reduced stays until the next group is here
+ *   backward's end             the same of the root, and of groups whose input needs no gradient
+ *
+ * W ranks; e, r, o: bytes of an element as it is computed, reduced and kept. */
+#include "sim/parallel/fsdp.h"
+
+#include "base/arena.h"
+#include "base/checked.h"
+#include "models/net/modules.h"
+#include "models/op/op.h"
+#include "sim/graph/optimizer.h"
+#include "sim/graph/precision.h"
+#include "sim/parallel/edit.h"
+#include "sim/parallel/groups.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A group's tensors; SN_NONE: not there yet. */
+typedef struct state {
+  uint32_t gathered, bucket, shard, reduced;
+  bool in_flight; /* gathered, and not unpacked */
+  bool whole;     /* its parameters are on the GPU */
+  bool small;     /* resharded to a smaller world: backward gathers from copies */
+  bool done;      /* its gradients are reduced */
+} state;
+
+typedef struct maker {
+  sn__edit e;
+  sn__groups g;
+  const sn_route *whole;
+  sn_iteration iteration;
+  const sn_mesh *mesh;
+  uint32_t ranks, e_bytes, r_bytes, o_bytes;
+  state *states;
+  uint32_t *unsharded, *summed, *copy; /* per parameter: tensors; SN_NONE */
+  uint32_t *order, n_order;            /* groups as forward has left them */
+  uint32_t held, kept;                 /* what was gathered, and reduced, last */
+  sn_pass pass;
+  uint32_t root_end, root_backward; /* steps: the model's last forward, and the first behind its output's gradient */
+} maker;
+
+static const sn__group *group_of(const maker *m, uint32_t group) {
+  return &m->g.groups[group];
+}
+
+static uint64_t elements_of(const sn__parameter *p) {
+  return p->cut.rows * p->cut.each;
+}
+
+/* Padded elements of a group: of all its parameters, or of those that have gradients. */
+static uint64_t padded_of(const maker *m, uint32_t group, bool trained) {
+  const sn__group *g = group_of(m, group);
+  uint64_t elements = 0;
+  for (uint32_t i = g->first_parameter; i < g->first_parameter + g->n_parameters; i++)
+    if (!trained || m->g.parameters[i].gradient != SN_NONE)
+      elements += sn_cut_padded(m->g.parameters[i].cut, m->ranks);
+  return elements;
+}
+
+static uint32_t layer_of(const maker *m, uint32_t group) {
+  return m->g.parameters[group_of(m, group)->first_parameter].layer;
+}
+
+static uint32_t transfer(maker *m, uint32_t group, sn_transfer_kind kind, sn_mesh_axis axis, uint64_t bytes) {
+  return sn__edit_transfer(&m->e, (sn_transfer){.kind = kind, .axis = (uint8_t)axis, .group = group, .bytes = bytes});
+}
+
+/* ---- gathering ---- */
+
+/* Into the compute's width first, where shards have another. */
+static void gather(maker *m, uint32_t group) {
+  state *s = &m->states[group];
+  if (s->whole || s->in_flight || group_of(m, group)->n_parameters == 0) return;
+  uint64_t elements = padded_of(m, group, false), bytes = elements * m->e_bytes;
+  uint32_t among = s->small ? m->mesh->reshard : m->ranks;
+  sn__edit_step(&m->e, layer_of(m, group), m->pass, SN_TRANSFER,
+                transfer(m, group, SN_ALL_GATHER, SN_MESH_FSDP, bytes));
+  if (m->e_bytes != m->o_bytes)
+    sn__edit_access(&m->e,
+                    sn__edit_tensor(&m->e, layer_of(m, group), SN_PORT_GATHER, SN_SCRATCH, elements / among * m->e_bytes),
+                    SN_WRITE);
+  if (s->gathered == SN_NONE)
+    s->gathered = sn__edit_tensor(&m->e, layer_of(m, group), group, SN_GATHERED, bytes);
+  sn__edit_access(&m->e, s->gathered, SN_WRITE);
+  s->in_flight = true;
+}
+
+/* A storage a parameter. */
+static void write_unsharded(maker *m, const sn__group *g) {
+  for (uint32_t i = g->first_parameter; i < g->first_parameter + g->n_parameters; i++) {
+    const sn__parameter *p = &m->g.parameters[i];
+    if (m->unsharded[i] == SN_NONE)
+      m->unsharded[i] = sn__edit_tensor(&m->e, p->layer, p->port, SN_UNSHARDED,
+                                        sn_cut_padded(p->cut, m->ranks) * m->e_bytes);
+    sn__edit_access(&m->e, m->unsharded[i], SN_WRITE);
+    sn__edit_access(&m->e, m->copy[i], SN_READ);
+    m->copy[i] = SN_NONE;
+  }
+}
+
+static void unpack(maker *m, uint32_t group) {
+  state *s = &m->states[group];
+  if (!s->in_flight) return;
+  sn__edit_hold(&m->e, m->held);
+  m->held = SN_NONE;
+  sn__edit_step(&m->e, layer_of(m, group), m->pass, SN_UNPACK,
+                transfer(m, group, SN_ALL_GATHER, SN_MESH_FSDP, m->e.tensors[s->gathered].bytes));
+  sn__edit_access(&m->e, s->gathered, SN_READ);
+  write_unsharded(m, group_of(m, group));
+  s->in_flight = false;
+  s->whole = true;
+  s->small = false;
+  if (m->pass == SN_FORWARD) m->held = s->gathered;
+}
+
+/* With the latest step its parameters are needed for the last time. */
+static void let_go(maker *m, uint32_t group) {
+  const sn__group *g = group_of(m, group);
+  if (!m->states[group].whole) return;
+  for (uint32_t i = g->first_parameter; i < g->first_parameter + g->n_parameters; i++)
+    sn__edit_hold(&m->e, m->unsharded[i]);
+  m->states[group].whole = false;
+}
+
+/* One after the other: a part of each stays, the whole goes. */
+static void keep_parts(maker *m, uint32_t group) {
+  const sn__group *g = group_of(m, group);
+  for (uint32_t i = g->first_parameter; i < g->first_parameter + g->n_parameters; i++) {
+    const sn__parameter *p = &m->g.parameters[i];
+    uint64_t bytes = sn_cut_padded(p->cut, m->ranks) / m->mesh->reshard * m->e_bytes;
+    m->copy[i] = sn__edit_tensor(&m->e, p->layer, p->port + SN_PORT_PART, SN_UNSHARDED, bytes);
+    sn__edit_step(&m->e, p->layer, m->pass, SN_UNPACK, transfer(m, group, SN_ALL_GATHER, SN_MESH_FSDP, bytes));
+    sn__edit_access(&m->e, m->unsharded[i], SN_READ);
+    sn__edit_access(&m->e, m->copy[i], SN_WRITE);
+  }
+  m->states[group].whole = false;
+  m->states[group].small = true;
+}
+
+static bool is_kept(const maker *m, uint32_t group) {
+  return group == m->g.count || m->mesh->reshard == SN_RESHARD_NO || (m->mesh->keep_last && group + 1 == m->g.count);
+}
+
+static void before_forward(maker *m, uint32_t group) {
+  gather(m, group);
+  unpack(m, group);
+  for (uint32_t k = 1; k <= m->mesh->prefetch && m->mesh->prefetch > 1 && group + k < m->g.count; k++)
+    gather(m, group + k);
+}
+
+static void behind_forward(maker *m, uint32_t group) {
+  if (group_of(m, group)->n_parameters == 0) return;
+  m->order[m->n_order++] = group;
+  if (is_kept(m, group)) return;
+  if (m->mesh->reshard > SN_RESHARD_YES)
+    keep_parts(m, group);
+  else
+    let_go(m, group);
+}
+
+/* ---- reducing ---- */
+
+/* Who was left by forward ahead of it. */
+static void gather_next(maker *m, uint32_t group) {
+  for (uint32_t i = m->n_order; i-- > 1;)
+    if (m->order[i] == group) gather(m, m->order[i - 1]);
+}
+
+static void before_backward(maker *m, uint32_t group) {
+  if (group_of(m, group)->n_parameters == 0) return;
+  gather(m, group);
+  unpack(m, group);
+  if (m->mesh->prefetch <= 1 || group == m->g.count) {
+    gather_next(m, group);
+    return;
+  }
+  for (uint32_t k = 1; k <= m->mesh->prefetch && k <= group; k++) gather(m, group - k);
+}
+
+/* Gradients side by side. */
+static bool pack(maker *m, uint32_t group) {
+  const sn__group *g = group_of(m, group);
+  uint64_t bytes = padded_of(m, group, true) * m->r_bytes;
+  if (bytes == 0) return false;
+  state *s = &m->states[group];
+  s->bucket = sn__edit_tensor(&m->e, layer_of(m, group), group, SN_BUCKET, bytes);
+  sn__edit_step(&m->e, layer_of(m, group), SN_BACKWARD, SN_PACK,
+                transfer(m, group, SN_REDUCE_SCATTER, SN_MESH_FSDP, bytes));
+  for (uint32_t i = g->first_parameter; i < g->first_parameter + g->n_parameters; i++) {
+    if (m->g.parameters[i].gradient == SN_NONE) continue;
+    sn__edit_access(&m->e, m->summed[i] != SN_NONE ? m->summed[i] : m->g.parameters[i].gradient, SN_READ);
+  }
+  sn__edit_access(&m->e, s->bucket, SN_WRITE);
+  return true;
+}
+
+static uint32_t made_by_reducing(maker *m, uint32_t group, uint32_t port, sn_role role, uint32_t width) {
+  uint64_t bytes = padded_of(m, group, true) / m->ranks * width;
+  return sn__edit_tensor(&m->e, layer_of(m, group), port, role, bytes);
+}
+
+/* The latest step makes the shard of what was reduced, or adds to it. */
+static void make_shard(maker *m, uint32_t group) {
+  state *s = &m->states[group];
+  if (s->shard != SN_NONE) {
+    sn__edit_access(&m->e, s->shard, SN_MODIFY);
+    return;
+  }
+  s->shard = made_by_reducing(m, group, group, SN_SHARD, m->o_bytes);
+  sn__edit_access(&m->e, s->shard, SN_WRITE);
+}
+
+/* What is reduced is the shard, where it is as wide and nothing is added to; else it is a tensor of its own. */
+static void reduce(maker *m, uint32_t group) {
+  state *s = &m->states[group];
+  uint64_t bytes = m->e.tensors[s->bucket].bytes;
+  bool replicas = sn_mesh_size(m->mesh, SN_MESH_DP) > 1, apart = m->r_bytes != m->o_bytes || s->shard != SN_NONE;
+  sn__edit_step(&m->e, layer_of(m, group), SN_BACKWARD, SN_TRANSFER,
+                transfer(m, group, SN_REDUCE_SCATTER, SN_MESH_FSDP, bytes));
+  sn__edit_access(&m->e, s->bucket, SN_READ);
+  uint32_t out = apart ? made_by_reducing(m, group, SN_PORT_REDUCE, SN_SCRATCH, m->r_bytes) : SN_NONE;
+  sn__edit_access(&m->e, out, SN_WRITE);
+  if (replicas && !apart) make_shard(m, group);
+  if (replicas) {
+    sn__edit_step(&m->e, layer_of(m, group), SN_BACKWARD, SN_TRANSFER,
+                  transfer(m, group, SN_ALL_REDUCE, SN_MESH_DP, bytes / m->ranks));
+    sn__edit_access(&m->e, out, SN_MODIFY);
+    if (!apart) sn__edit_access(&m->e, s->shard, SN_MODIFY);
+  }
+  if (apart || !replicas) make_shard(m, group);
+  if (replicas) s->reduced = out; /* held to backward's end */
+}
+
+/* Its gradients are all made, or as good as that: none is needed of its input. */
+static void behind_backward(maker *m, uint32_t group) {
+  state *s = &m->states[group];
+  if (s->done || group_of(m, group)->n_parameters == 0) return;
+  s->done = true;
+  let_go(m, group);
+  sn__edit_hold(&m->e, m->kept);
+  m->kept = SN_NONE;
+  if (!pack(m, group)) return;
+  reduce(m, group);
+  m->kept = s->bucket;
+}
+
+static void end_backward(maker *m) {
+  behind_backward(m, m->g.count);
+  for (uint32_t g = 0; g < m->g.count; g++) behind_backward(m, g);
+  for (uint32_t g = 0; g <= m->g.count; g++) sn__edit_hold(&m->e, m->states[g].reduced);
+}
+
+/* ---- steps ---- */
+
+/* What the micro-batches before have left is there from the first step on. */
+static void sum_up(maker *m) {
+  for (uint32_t i = 0; i < m->g.n_parameters; i++) {
+    const sn__parameter *p = &m->g.parameters[i];
+    if (p->gradient == SN_NONE || m->mesh->sync_each) continue;
+    m->summed[i] = sn__edit_tensor(&m->e, p->layer, p->port, SN_SUMMED, elements_of(p) * m->r_bytes);
+    sn__edit_access(&m->e, m->summed[i], SN_WRITE);
+  }
+  for (uint32_t g = 0; g <= m->g.count && m->mesh->sync_each; g++)
+    if (group_of(m, g)->n_parameters > 0 && padded_of(m, g, true) > 0) make_shard(m, g);
+}
+
+/* The parameters that a layer's step reads, and those that it adds gradients to. */
+static void access_parameters(maker *m, uint32_t layer, bool forward) {
+  uint32_t owner = m->whole->layers[layer].attr->weights_of ? m->whole->layers[layer].attr->weights_of : layer;
+  const sn__group *g = group_of(m, m->g.of[owner]);
+  for (uint32_t i = g->first_parameter; i < g->first_parameter + g->n_parameters; i++) {
+    if (m->g.parameters[i].layer != owner) continue;
+    if (m->states[m->g.of[owner]].whole) sn__edit_access(&m->e, m->unsharded[i], SN_READ);
+    if (!forward) sn__edit_access(&m->e, m->summed[i], SN_MODIFY);
+  }
+}
+
+static void copy_forward(maker *m, uint32_t step) {
+  uint32_t layer = m->whole->steps[step].layer, group = m->g.of_step[step];
+  const sn__group *g = group_of(m, group);
+  if (group < m->g.count && g->forward == step) before_forward(m, group);
+  sn__edit_copy(&m->e, step);
+  access_parameters(m, layer, true);
+  if (group < m->g.count && g->forward_end == step) behind_forward(m, group);
+  if (step != m->root_end) return;
+  sn__edit_hold(&m->e, m->held);
+  m->held = SN_NONE;
+  behind_forward(m, m->g.count);
+}
+
+static void copy_backward(maker *m, uint32_t step) {
+  uint32_t group = m->g.of_step[step];
+  const sn__group *g = group_of(m, group);
+  m->pass = SN_BACKWARD;
+  if (step == m->root_backward) before_backward(m, m->g.count);
+  if (group < m->g.count && g->backward == step) before_backward(m, group);
+  sn__edit_copy(&m->e, step);
+  access_parameters(m, m->whole->steps[step].layer, false);
+  if (group < m->g.count && g->backward_end == step && g->input_trained) behind_backward(m, group);
+  if (step + 1 == m->whole->first_update) end_backward(m);
+}
+
+/* The shard in place of the gradients; the last update reads all of them, which live until then. */
+static void copy_update(maker *m, uint32_t step) {
+  const sn_step *s = &m->whole->steps[step];
+  sn__edit_copy_bare(&m->e, step);
+  for (uint32_t i = 0; i < s->n_accesses; i++) {
+    sn_access access = m->whole->accesses[s->first_access + i];
+    if (m->whole->tensors[access.tensor].role != SN_PARAMETER_GRADIENT)
+      sn__edit_access(&m->e, access.tensor, access.mode);
+  }
+  sn__edit_access(&m->e, m->states[m->g.of[s->layer]].shard, SN_READ);
+  bool last = step + 1 == m->whole->n_steps;
+  for (uint32_t g = 0; g <= m->g.count && last; g++) sn__edit_access(&m->e, m->states[g].shard, SN_READ);
+}
+
+static void write(maker *m) {
+  const sn_route *w = m->whole;
+  before_forward(m, m->g.count);
+  if (m->e.route->n_steps > 0 && sn_iteration_accumulates(m->iteration)) sum_up(m);
+  for (uint32_t s = 0; s < w->n_steps && m->e.err->code == SN_OK; s++) {
+    if (s < w->first_backward)
+      copy_forward(m, s);
+    else if (s < w->first_update)
+      copy_backward(m, s);
+    else
+      copy_update(m, s);
+  }
+}
+
+/* ---- sizes ---- */
+
+/* What the optimizer makes beside is as large as all shards, where it was as all parameters. */
+static void shrink_temporaries(maker *m) {
+  uint64_t all = 0, own = 0;
+  for (uint32_t i = 0; i < m->g.n_parameters; i++) {
+    if (m->g.parameters[i].gradient == SN_NONE) continue;
+    all += elements_of(&m->g.parameters[i]);
+    own += sn_cut_shard(m->g.parameters[i].cut, m->ranks);
+  }
+  for (uint32_t s = m->whole->first_update; s < m->whole->n_steps; s++)
+    for (uint32_t i = 0; i < m->whole->steps[s].n_accesses; i++) {
+      uint32_t t = m->whole->accesses[m->whole->steps[s].first_access + i].tensor;
+      if (m->whole->tensors[t].role != SN_SCRATCH || all == 0) continue;
+      m->e.tensors[t].bytes = m->whole->tensors[t].bytes / (all * m->e_bytes) * (own * m->o_bytes);
+    }
+}
+
+/* Where the loss is in the model, its output is the loss: transformers' models make their own. */
+static void find_root(maker *m) {
+  const sn_route *w = m->whole;
+  bool inside = sn_module_library(w->net) == SN_LIBRARY_TRANSFORMERS;
+  m->root_end = w->first_backward - 1;
+  m->root_backward = w->first_backward;
+  while (!inside && m->root_end > 0 && w->layers[w->steps[m->root_end].layer].op == SN_SOFTMAX) m->root_end--;
+  while (!inside && m->root_backward + 1 < w->first_update &&
+         w->layers[w->steps[m->root_backward].layer].op == SN_SOFTMAX)
+    m->root_backward++;
+}
+
+static sn_status prepare(maker *m, sn_err *err) {
+  sn_precision precision = m->iteration.precision;
+  if (sn__groups_find(m->whole, m->iteration, &m->g, err) != SN_OK) return err->code;
+  size_t groups = (size_t)m->g.count + 1, parameters = (size_t)m->g.n_parameters + 1;
+  m->e_bytes = sn_precision_parameter_bytes(precision);
+  m->o_bytes = sn_iteration_kept_bytes(m->iteration);
+  m->r_bytes = m->mesh->reduce_narrow ? m->e_bytes : m->o_bytes;
+  m->states = calloc(groups, sizeof *m->states);
+  m->order = calloc(groups, sizeof *m->order);
+  m->unsharded = malloc(3 * parameters * sizeof *m->unsharded);
+  if (!m->states || !m->order || !m->unsharded) return sn_fail_memory(err);
+  memset(m->unsharded, 0xff, 3 * parameters * sizeof *m->unsharded);
+  m->summed = m->unsharded + parameters;
+  m->copy = m->summed + parameters;
+  for (size_t g = 0; g < groups; g++) m->states[g] = (state){.gathered = SN_NONE, .bucket = SN_NONE, .shard = SN_NONE, .reduced = SN_NONE};
+  find_root(m);
+  return sn__edit_begin(&m->e, m->whole, err);
+}
+
+sn_route *sn__fsdp(const sn_route *whole, sn_iteration iteration, sn_err *err) {
+  maker m = {.whole = whole,
+             .iteration = iteration,
+             .mesh = &iteration.mesh,
+             .ranks = sn_mesh_size(&iteration.mesh, SN_MESH_FSDP),
+             .held = SN_NONE,
+             .kept = SN_NONE};
+  sn_status status = prepare(&m, err);
+  if (status == SN_OK) write(&m);
+  if (status == SN_OK && err->code == SN_OK) shrink_temporaries(&m);
+  sn_route *route = sn__edit_end(&m.e, status);
+  if (route && sn__groups_hand_over(&m.g, m.mesh, route, err) != SN_OK) {
+    sn_arena_free(route->arena);
+    route = NULL;
+  }
+  free(m.states);
+  free(m.order);
+  free(m.unsharded);
+  sn__groups_clear(&m.g);
+  return route;
+}

@@ -1,0 +1,113 @@
+/* Groups of parameters; see the header. */
+#include "sim/parallel/groups.h"
+
+#include "base/arena.h"
+#include "models/op/op.h"
+#include "sim/graph/freeze.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool has_parameters(const sn_route *route, uint32_t layer) {
+  return route->layers[layer].parameters > 0;
+}
+
+static bool has_blocks(const sn_route *route) {
+  for (uint32_t l = 0; l < route->n_layers; l++)
+    if (sn_route_block(route, l)) return true;
+  return false;
+}
+
+/* The group that is named so, a new one where there is none. Blocks are few and come one after the other, so the latest
+ * is looked at first. */
+static uint32_t group_named(sn__groups *g, const char *name) {
+  for (uint32_t i = g->count; i-- > 0;)
+    if (g->groups[i].name == name || strcmp(g->groups[i].name, name) == 0) return i;
+  g->groups[g->count] = (sn__group){.name = name, .forward = SN_NONE, .backward = SN_NONE};
+  return g->count++;
+}
+
+/* Layers in the order in which they run. */
+static void name_groups(const sn_route *route, sn__groups *g) {
+  bool blocks = has_blocks(route);
+  memset(g->of, 0xff, route->n_layers * sizeof *g->of);
+  for (uint32_t s = 0; s < route->first_backward; s++) {
+    uint32_t layer = route->steps[s].layer;
+    const char *name = blocks ? sn_route_block(route, layer) : has_parameters(route, layer) ? sn_route_module(route, layer) : NULL;
+    if (name && g->of[layer] == SN_NONE) g->of[layer] = group_named(g, name);
+  }
+  for (uint32_t l = 0; l < route->n_layers; l++)
+    if (g->of[l] == SN_NONE) g->of[l] = g->count;
+}
+
+static void add_parameters(const sn_route *route, sn__groups *g, uint32_t group) {
+  sn_cut cuts[SN_PARAMETER_TENSORS];
+  g->groups[group].first_parameter = g->n_parameters;
+  for (uint32_t l = 0; l < route->n_layers; l++) {
+    if (g->of[l] != group || !has_parameters(route, l)) continue;
+    uint32_t count = sn_cuts_of(route->net, &route->layers[l], cuts), gradient = route->weight_gradient[l];
+    for (uint32_t n = 0; n < count; n++)
+      g->parameters[g->n_parameters++] = (sn__parameter){l, n, cuts[n], gradient == SN_NONE ? SN_NONE : gradient + n};
+  }
+  g->groups[group].n_parameters = g->n_parameters - g->groups[group].first_parameter;
+}
+
+static void note_step(sn__group *group, uint32_t step, bool forward) {
+  uint32_t *first = forward ? &group->forward : &group->backward;
+  if (*first == SN_NONE) *first = step;
+  *(forward ? &group->forward_end : &group->backward_end) = step;
+}
+
+/* What adds gradients belongs to those who made them: a block's input is its own, whose output it is. */
+static bool follows(const sn_step *step) {
+  return step->kernel == SN_SUM || step->kernel == SN_CAST;
+}
+
+static void find_steps(const sn_route *route, sn__groups *g, sn_iteration iteration) {
+  uint32_t group = g->count;
+  bool trained = false;
+  for (uint32_t s = 0; s < route->first_update; s++) {
+    const sn_step *step = &route->steps[s];
+    bool forward = s < route->first_backward;
+    if (forward || !follows(step)) group = g->of[step->layer];
+    if (forward && g->groups[group].forward == SN_NONE) g->groups[group].input_trained = trained;
+    note_step(&g->groups[group], s, forward);
+    g->of_step[s] = group;
+    trained = trained || (forward && has_parameters(route, step->layer) &&
+                          sn_freeze_trains(iteration.freeze, &route->layers[step->layer]));
+  }
+}
+
+sn_status sn__groups_find(const sn_route *route, sn_iteration iteration, sn__groups *g, sn_err *err) {
+  size_t layers = route->n_layers;
+  *g = (sn__groups){.groups = calloc(layers + 1, sizeof *g->groups),
+                    .parameters = calloc(layers * SN_PARAMETER_TENSORS + 1, sizeof *g->parameters),
+                    .of = malloc((layers + 1) * sizeof *g->of),
+                    .of_step = calloc((size_t)route->n_steps + 1, sizeof *g->of_step)};
+  if (!g->groups || !g->parameters || !g->of || !g->of_step) return sn_fail_memory(err);
+  name_groups(route, g);
+  g->groups[g->count] = (sn__group){.name = "root", .forward = SN_NONE, .backward = SN_NONE};
+  for (uint32_t i = 0; i <= g->count; i++) add_parameters(route, g, i);
+  find_steps(route, g, iteration);
+  return SN_OK;
+}
+
+sn_status sn__groups_hand_over(const sn__groups *g, const sn_mesh *mesh, sn_route *route, sn_err *err) {
+  sn_group *groups = sn_arena_alloc(route->arena, (size_t)g->count + 1, sizeof *groups);
+  sn_mesh *copy = sn_arena_alloc(route->arena, 1, sizeof *copy);
+  if (!groups || !copy) return sn_fail_memory(err);
+  for (uint32_t i = 0; i <= g->count; i++) groups[i].name = g->groups[i].name;
+  *copy = *mesh;
+  route->groups = groups;
+  route->n_groups = g->count + 1;
+  route->mesh = copy;
+  return SN_OK;
+}
+
+void sn__groups_clear(sn__groups *g) {
+  free(g->groups);
+  free(g->parameters);
+  free(g->of);
+  free(g->of_step);
+  *g = (sn__groups){0};
+}

@@ -1,0 +1,48 @@
+/* Groups (internal to sim/parallel/): which parameters are gathered and reduced together, as a user calls
+ * fully_shard(): each block of the model (sn_route_block()), and the rest of it as the root. Of models that have no
+ * blocks, and of networks whose modules are not known, each layer that has parameters.
+ *
+ *     root   embedding                                    norm, head
+ *     0                layers.0
+ *     1                          layers.1
+ */
+#ifndef SN_SIM_PARALLEL_GROUPS_H
+#define SN_SIM_PARALLEL_GROUPS_H
+
+#include "base/err.h"
+#include "sim/graph/iteration.h"
+#include "sim/graph/mesh.h"
+#include "sim/graph/route.h"
+
+typedef struct sn__parameter {
+  uint32_t layer, port;
+  sn_cut cut;
+  uint32_t gradient; /* tensor; SN_NONE: it is not trained */
+} sn__parameter;
+
+/* A group's steps are those of the whole route. */
+typedef struct sn__group {
+  const char *name;
+  uint32_t first_parameter, n_parameters;
+  uint32_t forward, forward_end;   /* its first step, and its last */
+  uint32_t backward, backward_end; /* SN_NONE: none */
+  bool input_trained;              /* its input needs a gradient */
+} sn__group;
+
+/* The groups in the order in which forward comes to them, the root last; it may have no parameters. */
+typedef struct sn__groups {
+  uint32_t count; /* without the root: groups[count] */
+  sn__group *groups;
+  uint32_t n_parameters;
+  sn__parameter *parameters; /* of a group side by side, layers in order */
+  uint32_t *of;              /* per layer: its group */
+  uint32_t *of_step;         /* per forward and backward step of the whole: its group */
+} sn__groups;
+
+/* To be cleared in any case. O(layers + steps). */
+sn_status sn__groups_find(const sn_route *whole, sn_iteration iteration, sn__groups *groups, sn_err *err);
+/* Their names become the route's. */
+sn_status sn__groups_hand_over(const sn__groups *groups, const sn_mesh *mesh, sn_route *route, sn_err *err);
+void sn__groups_clear(sn__groups *groups);
+
+#endif
