@@ -338,6 +338,7 @@ uint32_t sn_build_attention(sn_builder *b, const uint32_t *inputs, uint32_t n_in
                   .kv_heads = attention.kv_heads ? attention.kv_heads : attention.heads,
                   .causal = attention.causal,
                   .parts = attention.parts,
+                  .seedless = attention.seedless,
                   .ratio = attention.drop,
                   .cap = attention.cap,
                   .rows = attention.rows,

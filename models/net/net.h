@@ -165,6 +165,7 @@ typedef struct sn_attr {
   bool plus_one;                /* [RMS_NORM, not fused] Gemma's: factors are 1 + its parameters, which back ends hold
                                  * as their sum, and multiply in four bytes */
   bool parts;                   /* [ATTENTION] by a kernel for each product and the softmax, not by a single one */
+  bool seedless;                /* [ATTENTION, not in parts] PyTorch's kernel for a CPU, which keeps no seeds */
   sn_pool_mode pool;            /* [POOL] */
   bool ceil;                    /* [POOL] output size rounds up */
   bool global;                  /* [POOL] the window is the whole image; kernel, stride and pad are ignored */

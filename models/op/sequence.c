@@ -57,6 +57,8 @@ static sn_status check_heads(const sn_attr *a, sn_err *err) {
   if (a->cap > 0 && (!a->parts || a->ratio > 0))
     return sn_fail(err, SN_BAD_INPUT,
                    "scores are capped in an ATTENTION of \"parts\": true that drops no probabilities");
+  if (a->seedless && (a->parts || a->ratio > 0))
+    return sn_fail(err, SN_BAD_INPUT, "\"seedless\" is an ATTENTION of \"parts\": false that drops no probabilities");
   if (a->heads % a->kv_heads == 0) return SN_OK;
   return sn_fail(err, SN_BAD_INPUT, "kv_heads %" PRIu32 " does not divide heads %" PRIu32, a->kv_heads, a->heads);
 }
@@ -241,6 +243,7 @@ const sn_op_def sn__op_ATTENTION = {
              {"keys", SN_KEY_SIZE, SN_AT(keys), .least = 1},
              {"causal", SN_KEY_FLAG, SN_AT(causal), .always = true},
              {"parts", SN_KEY_FLAG, SN_AT(parts), .always = true},
+             {"seedless", SN_KEY_FLAG, SN_AT(seedless)},
              {"rows", SN_KEY_SIZE, SN_AT(rows), .least = 1},
              {"window", SN_KEY_SIZE, SN_AT(window), .least = 1},
              {"shift", SN_KEY_SIZE, SN_AT(shift)},

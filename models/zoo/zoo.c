@@ -129,6 +129,8 @@ static const sn_zoo_entry entries[] = {
      &sn__gemma2},
     {"mixtral", "Mixtral (2024), 4,096 tokens: mixtral:8x7b, 8x22b; takes what llama takes", 4096, sn__zoo_llama,
      &sn__mixtral},
+    {"llm", "Llama as torchtitan writes it, 8,192 tokens: llm:LAYERS,D,HEADS,KV,FFN,WORDS, as llm:4,512,8,8,1408,1024",
+     8192, sn__zoo_titan, NULL},
 };
 enum { ENTRY_COUNT = sizeof entries / sizeof entries[0] };
 enum { LONGEST = 64 };
@@ -249,13 +251,13 @@ static const sn_zoo_entry *find(const char *spec) {
 bool sn_net_is_sequence(const char *spec) {
   const sn_zoo_entry *entry = find(spec);
   return entry && (entry->build == sn__zoo_gpt2 || entry->build == sn__zoo_bert || entry->build == sn__zoo_llama ||
-                   entry->build == sn__zoo_t5);
+                   entry->build == sn__zoo_titan || entry->build == sn__zoo_t5);
 }
 
-/* A causal language model of Hugging Face's, whose loss is that library's. */
+/* A causal language model, whose logits its caller or its library may make float32 first. */
 static bool is_decoder(const char *spec) {
   const sn_zoo_entry *entry = sn_net_is_file(spec) ? NULL : find(spec);
-  return entry && (entry->build == sn__zoo_gpt2 || entry->build == sn__zoo_llama);
+  return entry && (entry->build == sn__zoo_gpt2 || entry->build == sn__zoo_llama || entry->build == sn__zoo_titan);
 }
 
 static bool ends_in(const char *text, size_t length, const char *end) {
@@ -436,7 +438,8 @@ static const struct {
   sn_net *(*build)(const sn_zoo_entry *entry, uint32_t batch, uint32_t image, const char *parameters, sn_err *err);
   const char *key;
 } depths[] = {{sn__zoo_resnet_any, "n3"}, {sn__zoo_resnet_cifar, "n"}, {sn__zoo_llama, "layers"},
-              {sn__zoo_gpt2, "layers"},   {sn__zoo_bert, "layers"},    {sn__zoo_vit, "layers"}};
+              {sn__zoo_gpt2, "layers"},   {sn__zoo_bert, "layers"},    {sn__zoo_vit, "layers"},
+              {sn__zoo_titan, "layers"}};
 
 const char *sn_net_depth_name(const char *spec) {
   if (sn_net_is_file(spec)) return "repeat";

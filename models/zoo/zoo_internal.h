@@ -156,6 +156,7 @@ SN__FAMILY(vit);          /* config: sn__transformer */
 SN__FAMILY(swin);         /* config: sn__swin */
 SN__FAMILY(t5);           /* config: sn__transformer, of which both halves have as many layers */
 SN__FAMILY(llama);        /* config: sn__decoder */
+SN__FAMILY(titan);
 SN__FAMILY(unet);
 
 #endif

@@ -151,6 +151,9 @@ static const sn_dialect explicit_graph = {
     [SN_ATTENTION] = {.reads = {SN_DY, SN_ALL_X, SN_Y, SN_KEPT},                                                       \
                       .gradient = SN_GRAD_NEW,                                                                         \
                       .saves = SN_SAVES_ATTENTION},                                                                    \
+    [SN_FORM_SEEDLESS_ATTENTION] = {.reads = {SN_DY, SN_ALL_X, SN_Y, SN_KEPT},                                         \
+                                    .gradient = SN_GRAD_NEW,                                                           \
+                                    .saves = SN_SAVES_SEEDLESS},                                                       \
     [SN_FORM_PACKED_ATTENTION] = {.reads = {SN_DY, SN_ALL_X, SN_Y, SN_KEPT},                                           \
                                   .gradient = SN_GRAD_NEW,                                                             \
                                   .saves = SN_SAVES_ATTENTION,                                                         \
@@ -310,7 +313,8 @@ bool sn_layer_in_place(const sn_net *net, const sn_layer *layer) {
 static uint32_t attention_form(const sn_layer *layer) {
   if (layer->attr->cap > 0) return SN_FORM_CAPPED_PARTS;
   if (layer->attr->parts) return layer->attr->ratio > 0 ? SN_FORM_DROPPED_PARTS : SN_FORM_PARTS;
-  return layer->n_inputs == 1 ? SN_FORM_PACKED_ATTENTION : SN_ATTENTION;
+  if (layer->n_inputs == 1) return SN_FORM_PACKED_ATTENTION;
+  return layer->attr->seedless ? SN_FORM_SEEDLESS_ATTENTION : SN_ATTENTION;
 }
 
 static uint32_t form_of(const sn_net *net, const sn_layer *layer) {
@@ -361,6 +365,7 @@ uint32_t sn_saving_count(sn_saving saving) {
   case SN_SAVES_INDICES:
   case SN_SAVES_LOSS:
   case SN_SAVES_ROOTS:
+  case SN_SAVES_SEEDLESS:
     break;
   }
   return 1;
@@ -385,6 +390,8 @@ uint64_t sn_saving_bytes(sn_saving saving, uint32_t index, const sn_layer *layer
     return index == 0 ? output_bytes / layer->out.c : index == 1 ? layer->out.c * sizeof(float) : output_bytes;
   case SN_SAVES_ATTENTION:
     return index > 0 ? SEEDS : layer->statistics_bytes - SEEDS;
+  case SN_SAVES_SEEDLESS:
+    return layer->statistics_bytes - SEEDS;
   case SN_SAVES_PROBABILITIES:
     return layer->statistics_bytes;
   case SN_SAVES_CAPPED:

@@ -279,6 +279,7 @@ uint64_t sn_widths_saving_bytes(const sn_widths *w, const sn_net *net, uint32_t 
   case SN_SAVES_PLUS_ONE_RMS:
   case SN_SAVES_GROUPS:
   case SN_SAVES_ATTENTION:
+  case SN_SAVES_SEEDLESS:
   case SN_SAVES_CAST_LOSS:
     break;
   }

@@ -109,7 +109,8 @@ static void pass_through(sn__route_maker *b, const sn_layer *layer) {
 /* An operation that trains makes this whether or not there will be a backward. */
 static bool makes_beside(sn_saving saving) {
   return saving == SN_SAVES_CHANNELS || saving == SN_SAVES_ROWS || saving == SN_SAVES_GROUPS ||
-         saving == SN_SAVES_MASK || saving == SN_SAVES_ATTENTION || saving == SN_SAVES_ROOTS;
+         saving == SN_SAVES_MASK || saving == SN_SAVES_ATTENTION || saving == SN_SAVES_SEEDLESS ||
+         saving == SN_SAVES_ROOTS;
 }
 
 /* The first of what backward wants that is made; without backward nothing is, but what an eager framework makes all the

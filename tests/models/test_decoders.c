@@ -1,5 +1,5 @@
 /* What Gemma 2 and Mixtral have beside Llama: capped scores and norms that multiply by 1 + w, experts. Keys of network
- * files, what MemTracker counts of transformers' modules (PyTorch 2.15.0, transformers 5.24.0,
+ * files, what MemTracker counts of transformers' modules and of torchtitan's Llama (PyTorch 2.15.0, transformers 5.24.0,
  * bench/pytorch_transformers.py), and what a router and adapters leave alone. */
 #include "models/build/lora.h"
 #include "tests/support/live_of.h"
@@ -80,6 +80,60 @@ static void memory_is_pytorch_s(void **state) {
   }
 }
 
+/* MemTracker's of torchtitan's Llama without rotation, on a CPU; behind them the bytes of the batch. */
+static const counted titans[] = {
+    {"llm:4,512,8,8,1408,1024", 16, 256, WITH(SN_FP32), {55592960, 0, 0, 55592960, 747257864, 33554432}, 65536},
+    {"llm:4,512,8,4,1408,1024", 16, 256, WITH(SN_FP32), {51398656, 0, 0, 51398656, 747257864, 33554432}, 65536},
+    {"llm:4,1000,8,8,2730,1001", 1, 128, WITH(SN_FP32), {203084000, 0, 199080000, 203084000, 8, 4516000}, 2048},
+};
+
+static void memory_is_torchtitan_s(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof titans / sizeof titans[0]; i++) {
+    sn_err err = SN_ERR_INIT;
+    sn_net *net = sn_net_load(titans[i].spec, titans[i].batch, titans[i].tokens, &err);
+    must(&err);
+    const sn_live live = live_of(titans[i].spec, net, "pytorch", titans[i].iteration);
+    sn_live want = titans[i].live;
+    want.activations += titans[i].shared;
+    check_live(&live, &want);
+    sn_net_free(net);
+  }
+}
+
+static void torchtitan_s_layers(void **state) {
+  (void)state;
+  sn_err err = SN_ERR_INIT;
+  sn_net *net = sn_net_load("llm:2,64,8,2,100,50,layers=3,loss=cross_entropy_fp32", 2, 16, &err);
+  must(&err);
+  assert_int_equal(net->parameters, 3 * (2 * 64 * 64 + 2 * 64 * 16 + 3 * 64 * 100 + 2 * 64) + 2 * 50 * 64 + 64);
+  assert_true(named(net, "layers.2.attention.wk")->out.c == 16 && named(net, "layers.2.feed_forward.w3")->out.c == 100);
+  assert_int_equal(named(net, "layers.0.attention.k_all")->out.c, 64);
+  assert_true(named(net, "layers.0.attention.sdpa")->attr->seedless);
+  assert_string_equal(net->modules[named(net, "layers.1.attention.wo") - net->layers].block, "layers.1");
+  sn_net_free(net);
+}
+
+static void torchtitan_s_bad_names(void **state) {
+  (void)state;
+  static const struct {
+    const char *spec, *says;
+  } cases[] = {{"llm:4,512,8", "KV is missing; write llm:LAYERS,D"},
+               {"llm:0,512,8,8,1,1", "\"0\" is no LAYERS, a whole number from 1 to 1000000"},
+               {"llm:1,512,8,8,1,99999999999999999999", "is no WORDS"},
+               {"llm:4,512,8,8,1408,1024,9", "more than 6 numbers"},
+               {"llm:4,512,7,7,1408,1024", "7 does not divide 512; 8 does"},
+               {"llm:4,512,8,3,1408,1024", "3 does not divide 8; 2 does"},
+               {"llm:4,8,9,9,16,16", "9 does not divide 8; 8 does"},
+               {"llm:1000000,1000000,8,8,1000000,1000000", "the network has more than"}};
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    sn_err err = SN_ERR_INIT;
+    assert_null(sn_net_load(cases[i].spec, 1, 32, &err));
+    assert_int_equal(err.code, SN_BAD_USAGE);
+    assert_non_null(strstr(err.text, cases[i].says));
+  }
+}
+
 static void adapters_pass_over_experts(void **state) {
   (void)state;
   sn_err err = SN_ERR_INIT;
@@ -105,6 +159,9 @@ int main(void) {
       cmocka_unit_test(keys_of_experts),
       cmocka_unit_test(experts_share_with_as_many),
       cmocka_unit_test(memory_is_pytorch_s),
+      cmocka_unit_test(memory_is_torchtitan_s),
+      cmocka_unit_test(torchtitan_s_layers),
+      cmocka_unit_test(torchtitan_s_bad_names),
       cmocka_unit_test(adapters_pass_over_experts),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -40,6 +40,7 @@ static void names(void **state) {
                {"llama3.1:70B,layers=4", "llama3:70b,layers=4", "llama3:70b,layers=4"},
                {"llama-2-7b", "llama:7b", "llama:7b"},
                {"llama:layers=2", "llama:layers=2", "llama:layers=2"},
+               {"LLM:2,8,4,2,16,32", "llm:2,8,4,2,16,32", "llm:2,8,4,2,16,32"},
                {"Qwen2.5:0.5B+lora=8", "qwen2.5:0.5b+lora=8", "qwen2.5:0.5b+lora=8"},
                {"mistral-7b-v0.2", "mistral:7b-v0.2", "mistral:7b-v0.2"},
                {"meta-llama/Meta-Llama-3-8B-Instruct", "llama3:8b", "llama3:8b"},

@@ -104,6 +104,7 @@ static const published nets[] = {
     {"phi3", 741, 3821079552, 0},
     {"gemma2", 737, 2614341888, 0},
     {"mixtral", 1093, 46702792704, 0},
+    {"llm", 773, 8030261248, 0},
 };
 enum { NET_COUNT = sizeof nets / sizeof nets[0] };
 
