@@ -138,7 +138,7 @@ static const sn_dialect explicit_graph = {
     [SN_FORM_RELU6] = {.reads = {SN_DY, SN_X}, .gradient = SN_GRAD_NEW},                                               \
     [SN_FORM_LEAKY_APART] = {.reads = {SN_DY, SN_X}, .gradient = SN_GRAD_NEW},                                         \
     [SN_FORM_SMOOTH_ACT] = {.reads = {SN_DY, SN_Y}, .gradient = SN_GRAD_NEW, .takes = SN_Y_TAKES_IN_PLACE},            \
-    [SN_RMS_NORM] = {.reads = {SN_DY, SN_X, SN_KEPT}, .gradient = SN_GRAD_NEW, .saves = SN_SAVES_RMS, .scratch = 3},   \
+    [SN_RMS_NORM] = {.reads = {SN_DY, SN_X, SN_KEPT}, .gradient = SN_GRAD_NEW, .saves = SN_SAVES_RMS, .scratch = 2},   \
     [SN_FORM_FUSED_RMS] = {.reads = {SN_DY, SN_X, SN_KEPT}, .gradient = SN_GRAD_NEW, .saves = SN_SAVES_ROOTS},         \
     [SN_FORM_PLUS_ONE_RMS] = {.reads = {SN_DY, SN_X, SN_KEPT},                                                         \
                               .gradient = SN_GRAD_NEW,                                                                 \

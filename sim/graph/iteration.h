@@ -27,7 +27,7 @@ typedef struct sn_iteration {
   uint32_t accumulate; /* micro-batches an update; 0 and 1: one */
   bool inference;      /* forward alone; the two above are not looked at */
   sn_precision precision;
-  bool master; /* with bf16, of several GPUs: shards, their gradients and states have four bytes ("bf16-master") */
+  bool master;  /* with bf16, of several GPUs: shards, their gradients and states have four bytes ("bf16-master") */
   sn_mesh mesh; /* on how many GPUs, and how they share it */
   const char
       *freeze; /* layers that are not trained (sim/graph/freeze.h); NULL or "": none. Must outlive the iteration */

@@ -194,8 +194,10 @@ static sn_status write_text(sn_mesh *mesh, sn_err *err) {
                              named ? named : number);
   }
   if (used < sizeof mesh->text) return SN_OK;
-  return sn_fail(err, SN_BAD_USAGE, "--parallel: the keys that are asked for take more than %d characters; leave out what "
-                 "is so unless asked for", SN_MESH_TEXT - 1);
+  return sn_fail(err, SN_BAD_USAGE,
+                 "--parallel: the keys that are asked for take more than %d characters; leave out what "
+                 "is so unless asked for",
+                 SN_MESH_TEXT - 1);
 }
 
 /* What is said of a mesh of one GPU is nothing. */

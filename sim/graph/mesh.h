@@ -30,21 +30,21 @@ typedef enum sn_mesh_axis { SN_MESH_TP, SN_MESH_FSDP, SN_MESH_DP, SN_MESH_PP, SN
 const char *sn_mesh_word(sn_mesh_axis axis);
 
 enum {
-  SN_MESH_MOST = 65536,          /* GPUs in all */
-  SN_MESH_PREFETCH = 16,         /* the most groups that are gathered ahead */
-  SN_MESH_BUCKET = 25u << 20,    /* bytes of DDP's buckets, but for the first */
-  SN_RESHARD_YES = 1,            /* reshard_after_forward=True */
-  SN_RESHARD_NO = 0,             /* =False; from 2 on: to groups of so many */
+  SN_MESH_MOST = 65536,       /* GPUs in all */
+  SN_MESH_PREFETCH = 16,      /* the most groups that are gathered ahead */
+  SN_MESH_BUCKET = 25u << 20, /* bytes of DDP's buckets, but for the first */
+  SN_RESHARD_YES = 1,         /* reshard_after_forward=True */
+  SN_RESHARD_NO = 0,          /* =False; from 2 on: to groups of so many */
   SN_MESH_TEXT = 96
 };
 
 /* Zeroed it is one GPU. */
 typedef struct sn_mesh {
-  uint32_t size[SN_MESH_AXES];  /* 0 and 1: the axis is not there */
-  uint32_t zero;           /* DeepSpeed's stage, 0: none */
-  uint32_t reshard;        /* SN_RESHARD_..; looked at with fsdp, as what follows */
-  bool keep_last;          /* the last block is not resharded behind its forward */
-  uint32_t prefetch;       /* blocks gathered ahead; 0 and 1: PyTorch's own way */
+  uint32_t size[SN_MESH_AXES]; /* 0 and 1: the axis is not there */
+  uint32_t zero;               /* DeepSpeed's stage, 0: none */
+  uint32_t reshard;            /* SN_RESHARD_..; looked at with fsdp, as what follows */
+  bool keep_last;              /* the last block is not resharded behind its forward */
+  uint32_t prefetch;           /* blocks gathered ahead; 0 and 1: PyTorch's own way */
   bool reduce_narrow;      /* gradients are reduced in the width in which they are computed, not in the parameters' */
   bool sync_each;          /* accumulating, each micro-batch's gradients are reduced */
   uint64_t bucket_bytes;   /* dp; 0: SN_MESH_BUCKET */

@@ -168,6 +168,10 @@ bool sn_optimizer_runs(sn_optimizer optimizer) {
   return kinds[sn_optimizer_kind(optimizer)].runs;
 }
 
+bool sn_optimizer_is_loop(sn_optimizer optimizer) {
+  return impl_of(optimizer) == IMPL_LOOP;
+}
+
 bool sn_optimizer_counts(sn_optimizer optimizer) {
   return kinds[sn_optimizer_kind(optimizer)].counts;
 }

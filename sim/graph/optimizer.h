@@ -98,6 +98,9 @@ sn_optimizer sn_optimizer_on(sn_optimizer optimizer, const sn_net *net);
 uint32_t sn_optimizer_states(sn_optimizer optimizer);
 const char *sn_optimizer_state_name(sn_optimizer optimizer);
 
+/* It goes tensor after tensor. */
+bool sn_optimizer_is_loop(sn_optimizer optimizer);
+
 /* Its numbers have one byte. */
 bool sn_optimizer_is_8bit(sn_optimizer optimizer);
 

@@ -62,8 +62,9 @@ sn_status sn_precision_parse(const char *text, sn_precision *precision, sn_err *
       *precision = others[i].precision;
       return SN_OK;
     }
-  return sn_fail(err, SN_BAD_USAGE,
-                 "--precision: \"%.40s\" is none of: fp32, tf32, tf32-conv, bf16, fp16, amp-bf16, amp-fp16, bf16-master", text);
+  return sn_fail(
+      err, SN_BAD_USAGE,
+      "--precision: \"%.40s\" is none of: fp32, tf32, tf32-conv, bf16, fp16, amp-bf16, amp-fp16, bf16-master", text);
 }
 
 sn_status sn_iteration_parse_precision(const char *text, sn_iteration *iteration, sn_err *err) {

@@ -73,7 +73,8 @@ void sn_resident_walk_states(sn_resident_walk *w, uint32_t layer, uint32_t port)
   sn_optimizer optimizer = sn_optimizer_on(w->iteration.optimizer, w->net);
   if (port >= sn_parameters_of(&w->net->layers[layer], parameters)) return;
   uint64_t shards[SN_PARAMETER_TENSORS];
-  if (is_sharded(w) && find_shards(w, layer, shards) > port) parameters[port] = (sn_parameter){.elements = shards[port]};
+  if (is_sharded(w) && find_shards(w, layer, shards) > port)
+    parameters[port] = (sn_parameter){.elements = shards[port]};
   uint32_t width = sn_iteration_kept_bytes(w->iteration);
   uint32_t count = sn_optimizer_pieces(optimizer, &parameters[port], width, pieces);
   bool narrow = count > SN_OPTIMIZER_STATES;

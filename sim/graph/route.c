@@ -366,21 +366,13 @@ static sn_kernel kernel_of(const sn__route_maker *b, const sn_layer *layer) {
   return filters && !needs_gradient(b, sn__route_input(b, layer, 0)) ? SN_FILTER_GRADIENT : SN_WHOLE;
 }
 
-static void add_scratch(sn__route_maker *b, uint32_t index, const sn_op_rule *rule) {
-  uint64_t bytes = sn_widths_scratch_bytes(&b->widths, b->net, index);
-  bool product = b->net->layers[index].op == SN_SCALE; /* of dy and x, to be summed for the parameters */
-  if (product && !sn__route_trains(b, index)) return;
-  for (uint32_t i = 0; i < rule->scratch; i++)
-    sn__route_access(b, sn__route_add_tensor(b, index, i, SN_SCRATCH, bytes), SN_WRITE);
-}
-
 static void add_backward_step(sn__route_maker *b, uint32_t index) {
   const sn_op_rule *rule = sn__route_rule(b, index);
   b->backward_step[index] = b->route->n_steps;
   sn__route_begin_step(b, index, SN_BACKWARD, kernel_of(b, &b->net->layers[index]));
   for (int i = 0; i < SN_MOST_OPERANDS && rule->reads[i] != SN_NOTHING && rule->gradient != SN_GRAD_SUM; i++)
     sn__route_access_operand(b, index, rule->reads[i]);
-  add_scratch(b, index, rule);
+  sn__route_make_scratch(b, index);
   sn__route_dequantize(b, index);
   add_gradients(b, index);
   bool data = needs_gradient(b, sn__route_input(b, &b->net->layers[index], 0));

@@ -143,9 +143,9 @@ typedef struct sn_transfer {
 } sn_transfer;
 
 /* Layers whose parameters are gathered and reduced together. */
-typedef struct sn_group {
+typedef struct sn_parameter_group {
   const char *name; /* the path of the block, "layers.0"; "root": what is in none */
-} sn_group;
+} sn_parameter_group;
 
 /* A forward step that runs again, and ahead of which other; n_steps: behind the last. */
 typedef struct sn_again {
@@ -191,11 +191,11 @@ struct sn_route {
   /* of one of several GPUs, else NULL and 0 */
   const sn_mesh *mesh;
   const sn_transfer *transfers;
-  const sn_group *groups;
+  const sn_parameter_group *groups;
   uint32_t n_transfers, n_groups;
   const struct sn_route *whole; /* what it is a part of; it frees that */
   const uint32_t *moved;        /* per step of the whole: which of its own it is */
-  struct sn_under_list *under;   /* of a recording: what sn_route_under() has made; else NULL */
+  struct sn_under_list *under;  /* of a recording: what sn_route_under() has made; else NULL */
   struct sn_arena *arena;
 };
 

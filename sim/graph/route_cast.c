@@ -128,3 +128,21 @@ void sn__route_dequantize(sn__route_maker *b, uint32_t index) {
   if (bytes == 0 || !b->route->dialect->eager) return;
   sn__route_access(b, sn__route_add_tensor(b, index, 0, SN_SCRATCH, bytes), SN_WRITE);
 }
+
+/* Whether others read what it reads: of a composed RMS_NORM the gradient that came from there is added to what its
+ * product has made before its square makes more, so that one tensor fewer is there at its fullest moment. */
+static bool adds_up_early(const sn__route_maker *b, uint32_t index) {
+  const sn_layer *layer = &b->net->layers[index];
+  uint32_t producer = b->net->values[sn__route_input(b, layer, 0)].producer;
+  return sn__route_rule(b, index)->saves == SN_SAVES_RMS && b->net->layers[producer].op == SN_FORK;
+}
+
+void sn__route_make_scratch(sn__route_maker *b, uint32_t index) {
+  const sn_op_rule *rule = sn__route_rule(b, index);
+  uint64_t bytes = sn_widths_scratch_bytes(&b->widths, b->net, index);
+  uint32_t count = rule->scratch - adds_up_early(b, index);
+  bool product = b->net->layers[index].op == SN_SCALE; /* of dy and x, to be summed for the parameters */
+  if (product && !sn__route_trains(b, index)) return;
+  for (uint32_t i = 0; i < count; i++)
+    sn__route_access(b, sn__route_add_tensor(b, index, i, SN_SCRATCH, bytes), SN_WRITE);
+}

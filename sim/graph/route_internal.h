@@ -104,6 +104,8 @@ sn_status sn__route_backward_kernels(sn__route_maker *b, sn_err *err);
 
 /* The forward step at hand makes copies of its operands; the last one is read by the copies of all weights. */
 void sn__route_cast_forward(sn__route_maker *b, uint32_t layer);
+/* What the backward step at hand makes in its own widths, and drops. */
+void sn__route_make_scratch(sn__route_maker *b, uint32_t index);
 /* What each product of PyTorch's makes of weights of 4 bits, and drops. */
 void sn__route_dequantize(sn__route_maker *b, uint32_t layer);
 /* The backward step at hand makes the gradients of its weights' copies, and reads those: false where there are none.

@@ -29,7 +29,9 @@ static bool print_shared(const sn_route *route, const sn_tensor *t, char *text, 
     snprintf(text, room, "%s.%s", layer, t->port == SN_PORT_GATHER ? "to_gather" : "reduced");
   else if (t->role == SN_UNSHARDED || t->role == SN_SUMMED)
     snprintf(text, room, "%s.%s%s%s", layer, t->role == SN_SUMMED ? "d" : "", t->port % 2 ? "b" : "w",
-             t->role == SN_SUMMED ? " summed" : t->port >= SN_PORT_PART ? " part" : "");
+             t->role == SN_SUMMED      ? " summed"
+             : t->port >= SN_PORT_PART ? " part"
+                                       : "");
   else if (groups[t->role] && sn_mesh_size(route->mesh, SN_MESH_FSDP) > 1)
     snprintf(text, room, "%s.%s", route->groups[t->port].name, groups[t->role]);
   else if (groups[t->role])
@@ -79,12 +81,18 @@ const char *sn_step_layer_op(const sn_route *route, const sn_step *step) {
 }
 
 const char *sn_step_op_name(const sn_route *route, const sn_step *step) {
-  static const char *const kernels[] = {[SN_FLATTEN] = "FLATTEN",        [SN_CAST] = "CAST",
-                                        [SN_FILTER_GRADIENT] = "FILTER", [SN_SUM] = "SUM",
-                                        [SN_ADD_ROW] = "ADD_ROW",        [SN_DATA_GRADIENT] = "DATA",
-                                        [SN_BIAS_GRADIENT] = "BIAS",     [SN_DECAY_WEIGHT] = "DECAY",
-                                        [SN_SCALE_MOMENTUM] = "SCALE",   [SN_ADD_GRADIENT] = "ADD",
-                                        [SN_ADD_TO_PARAMETER] = "ADD",   [SN_UNPACK] = "UNPACK",
+  static const char *const kernels[] = {[SN_FLATTEN] = "FLATTEN",
+                                        [SN_CAST] = "CAST",
+                                        [SN_FILTER_GRADIENT] = "FILTER",
+                                        [SN_SUM] = "SUM",
+                                        [SN_ADD_ROW] = "ADD_ROW",
+                                        [SN_DATA_GRADIENT] = "DATA",
+                                        [SN_BIAS_GRADIENT] = "BIAS",
+                                        [SN_DECAY_WEIGHT] = "DECAY",
+                                        [SN_SCALE_MOMENTUM] = "SCALE",
+                                        [SN_ADD_GRADIENT] = "ADD",
+                                        [SN_ADD_TO_PARAMETER] = "ADD",
+                                        [SN_UNPACK] = "UNPACK",
                                         [SN_PACK] = "PACK"};
   static const char *const transfers[SN_TRANSFER_KINDS] = {"ALL_GATHER", "REDUCE_SCATTER", "ALL_REDUCE", "SEND",
                                                            "RECEIVE"};
@@ -96,9 +104,8 @@ const char *sn_step_op_name(const sn_route *route, const sn_step *step) {
 }
 
 const char *sn_role_name(sn_role role) {
-  static const char *const names[SN_ROLES] = {"output",    "gradient",     "saved",
-                                              "parameter gradient", "scratch", "carried",
-                                              "gathered",  "parameter",    "summed gradient",
-                                              "bucket",    "sharded gradient"};
+  static const char *const names[SN_ROLES] = {"output",          "gradient", "saved",           "parameter gradient",
+                                              "scratch",         "carried",  "gathered",        "parameter",
+                                              "summed gradient", "bucket",   "sharded gradient"};
   return names[role];
 }

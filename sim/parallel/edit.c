@@ -125,7 +125,8 @@ static bool adopt(sn__edit *e, void *items) {
 /* Steps by layer, which have other numbers now. */
 static const uint32_t *move_all(const sn__edit *e, const uint32_t *steps) {
   uint32_t *moved = sn_arena_alloc(e->route->arena, e->route->n_layers, sizeof *moved);
-  for (uint32_t l = 0; moved && l < e->route->n_layers; l++) moved[l] = steps[l] == SN_NONE ? SN_NONE : e->moved[steps[l]];
+  for (uint32_t l = 0; moved && l < e->route->n_layers; l++)
+    moved[l] = steps[l] == SN_NONE ? SN_NONE : e->moved[steps[l]];
   return moved;
 }
 

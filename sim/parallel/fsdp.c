@@ -59,8 +59,7 @@ static uint64_t padded_of(const maker *m, uint32_t group, bool trained) {
   const sn__group *g = group_of(m, group);
   uint64_t elements = 0;
   for (uint32_t i = g->first_parameter; i < g->first_parameter + g->n_parameters; i++)
-    if (!trained || m->g.parameters[i].gradient != SN_NONE)
-      elements += sn_cut_padded(m->g.parameters[i].cut, m->ranks);
+    if (!trained || m->g.parameters[i].gradient != SN_NONE) elements += sn_cut_padded(m->g.parameters[i].cut, m->ranks);
   return elements;
 }
 
@@ -83,11 +82,10 @@ static void gather(maker *m, uint32_t group) {
   sn__edit_step(&m->e, layer_of(m, group), m->pass, SN_TRANSFER,
                 transfer(m, group, SN_ALL_GATHER, SN_MESH_FSDP, bytes));
   if (m->e_bytes != m->o_bytes)
-    sn__edit_access(&m->e,
-                    sn__edit_tensor(&m->e, layer_of(m, group), SN_PORT_GATHER, SN_SCRATCH, elements / among * m->e_bytes),
-                    SN_WRITE);
-  if (s->gathered == SN_NONE)
-    s->gathered = sn__edit_tensor(&m->e, layer_of(m, group), group, SN_GATHERED, bytes);
+    sn__edit_access(
+        &m->e, sn__edit_tensor(&m->e, layer_of(m, group), SN_PORT_GATHER, SN_SCRATCH, elements / among * m->e_bytes),
+        SN_WRITE);
+  if (s->gathered == SN_NONE) s->gathered = sn__edit_tensor(&m->e, layer_of(m, group), group, SN_GATHERED, bytes);
   sn__edit_access(&m->e, s->gathered, SN_WRITE);
   s->in_flight = true;
 }
@@ -97,8 +95,8 @@ static void write_unsharded(maker *m, const sn__group *g) {
   for (uint32_t i = g->first_parameter; i < g->first_parameter + g->n_parameters; i++) {
     const sn__parameter *p = &m->g.parameters[i];
     if (m->unsharded[i] == SN_NONE)
-      m->unsharded[i] = sn__edit_tensor(&m->e, p->layer, p->port, SN_UNSHARDED,
-                                        sn_cut_padded(p->cut, m->ranks) * m->e_bytes);
+      m->unsharded[i] =
+          sn__edit_tensor(&m->e, p->layer, p->port, SN_UNSHARDED, sn_cut_padded(p->cut, m->ranks) * m->e_bytes);
     sn__edit_access(&m->e, m->unsharded[i], SN_WRITE);
     sn__edit_access(&m->e, m->copy[i], SN_READ);
     m->copy[i] = SN_NONE;
@@ -337,7 +335,7 @@ static void write(maker *m) {
 
 /* ---- sizes ---- */
 
-/* What the optimizer makes beside is as large as all shards, where it was as all parameters. */
+/* What the optimizer makes beside, for all parameters at once or for each in its step, is as large as their shards. */
 static void shrink_temporaries(maker *m) {
   uint64_t all = 0, own = 0;
   for (uint32_t i = 0; i < m->g.n_parameters; i++) {
@@ -379,7 +377,8 @@ static sn_status prepare(maker *m, sn_err *err) {
   memset(m->unsharded, 0xff, 3 * parameters * sizeof *m->unsharded);
   m->summed = m->unsharded + parameters;
   m->copy = m->summed + parameters;
-  for (size_t g = 0; g < groups; g++) m->states[g] = (state){.gathered = SN_NONE, .bucket = SN_NONE, .shard = SN_NONE, .reduced = SN_NONE};
+  for (size_t g = 0; g < groups; g++)
+    m->states[g] = (state){.gathered = SN_NONE, .bucket = SN_NONE, .shard = SN_NONE, .reduced = SN_NONE};
   find_root(m);
   return sn__edit_begin(&m->e, m->whole, err);
 }

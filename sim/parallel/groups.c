@@ -33,7 +33,9 @@ static void name_groups(const sn_route *route, sn__groups *g) {
   memset(g->of, 0xff, route->n_layers * sizeof *g->of);
   for (uint32_t s = 0; s < route->first_backward; s++) {
     uint32_t layer = route->steps[s].layer;
-    const char *name = blocks ? sn_route_block(route, layer) : has_parameters(route, layer) ? sn_route_module(route, layer) : NULL;
+    const char *name = blocks                         ? sn_route_block(route, layer)
+                       : has_parameters(route, layer) ? sn_route_module(route, layer)
+                                                      : NULL;
     if (name && g->of[layer] == SN_NONE) g->of[layer] = group_named(g, name);
   }
   for (uint32_t l = 0; l < route->n_layers; l++)
@@ -93,7 +95,7 @@ sn_status sn__groups_find(const sn_route *route, sn_iteration iteration, sn__gro
 }
 
 sn_status sn__groups_hand_over(const sn__groups *g, const sn_mesh *mesh, sn_route *route, sn_err *err) {
-  sn_group *groups = sn_arena_alloc(route->arena, (size_t)g->count + 1, sizeof *groups);
+  sn_parameter_group *groups = sn_arena_alloc(route->arena, (size_t)g->count + 1, sizeof *groups);
   sn_mesh *copy = sn_arena_alloc(route->arena, 1, sizeof *copy);
   if (!groups || !copy) return sn_fail_memory(err);
   for (uint32_t i = 0; i <= g->count; i++) groups[i].name = g->groups[i].name;

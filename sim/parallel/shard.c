@@ -11,7 +11,10 @@
 const char *sn_shard_refuses(sn_dialect_id dialect, sn_iteration iteration) {
   const sn_mesh *mesh = &iteration.mesh;
   sn_optimizer kind = sn_optimizer_kind(iteration.optimizer);
-  if (sn_mesh_is_one(mesh)) return iteration.master ? "bf16-master keeps shards in four bytes, and one GPU has none; ask with --parallel fsdp=8, or for bf16" : NULL;
+  if (sn_mesh_is_one(mesh))
+    return iteration.master
+               ? "bf16-master keeps shards in four bytes, and one GPU has none; ask with --parallel fsdp=8, or for bf16"
+               : NULL;
   if (dialect != SN_DIALECT_PYTORCH) return "several GPUs are PyTorch's: ask for pytorch, or pytorch+recompute=units";
   if (sn_mesh_size(mesh, SN_MESH_TP) > 1) return "tensor parallel (tp) is not simulated yet; ask for fsdp or dp";
   if (sn_mesh_size(mesh, SN_MESH_PP) > 1) return "pipelines (pp) are not simulated yet; ask for fsdp or dp";
@@ -19,6 +22,7 @@ const char *sn_shard_refuses(sn_dialect_id dialect, sn_iteration iteration) {
   bool plain = kind == SN_OPTIMIZER_SGD || kind == SN_OPTIMIZER_MOMENTUM || kind == SN_OPTIMIZER_ADAM ||
                kind == SN_OPTIMIZER_ADAMW;
   if (!plain) return "of several GPUs optimizers are sgd, momentum, adam and adamw";
+  if (sn_optimizer_is_loop(iteration.optimizer)) return "of several GPUs optimizers are impl=foreach and impl=fused";
   if (iteration.master && sn_mesh_size(mesh, SN_MESH_FSDP) == 1)
     return "bf16-master is of shards: ask with fsdp=8, or for bf16";
   return NULL;
@@ -31,8 +35,10 @@ static sn_status check(const sn_route *whole, sn_err *err) {
       return sn_fail(err, SN_BAD_INPUT, "layer %s has weights of 4 bits, which are not shared; ask without --quantize",
                      whole->layers[l].name);
   if (whole->net->recorded)
-    return sn_fail(err, SN_BAD_INPUT, "%s is a recording, which is not simulated on several GPUs yet; ask about a "
-                   "network by name", whole->name);
+    return sn_fail(err, SN_BAD_INPUT,
+                   "%s is a recording, which is not simulated on several GPUs yet; ask about a "
+                   "network by name",
+                   whole->name);
   return SN_OK;
 }
 
@@ -40,8 +46,7 @@ sn_route *sn_shard(sn_route *whole, sn_iteration iteration, sn_err *err) {
   if (sn_mesh_is_one(&iteration.mesh)) return whole;
   bool sharded = sn_mesh_size(&iteration.mesh, SN_MESH_FSDP) > 1;
   sn_route *route = NULL;
-  if (check(whole, err) == SN_OK)
-    route = sharded ? sn__fsdp(whole, iteration, err) : sn__ddp(whole, iteration, err);
+  if (check(whole, err) == SN_OK) route = sharded ? sn__fsdp(whole, iteration, err) : sn__ddp(whole, iteration, err);
   if (route)
     route->whole = whole;
   else

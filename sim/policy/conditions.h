@@ -43,7 +43,7 @@
   X(bool, inference, "false", true, "no|yes", "inference", NULL)                                                       \
   X(const char *, precision, "fp32", false, "", "precision", "precisions")                                             \
   X(const char *, freeze, "", false, "", "frozen", NULL)                                                               \
-  X(const char *, parallel, "", false, "", "GPUs", "parallels")                                                        \
+  X(const char *, parallel, "", false, "", "GPUs", NULL)                                                               \
   X(bool, shared_link, "false", true, "own|shared", "link", "links")
 
 #define SN_CONDITION_MEMBER(type, name, usual, told, over, title, axis) type name;
