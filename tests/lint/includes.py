@@ -16,7 +16,7 @@ ALLOWED = {
 }
 ROOMS = {  # the lowest room first
     "models": ("net", "op", "build", "zoo", "json", "onnx", "record"),
-    "sim": ("memory", "dtr", "graph", "device", "share", "policy", "schedule", "plan", "make", "corun", "play", "ask", "capacity", "sweep"),
+    "sim": ("memory", "dtr", "graph", "device", "share", "policy", "schedule", "parallel", "plan", "make", "corun", "play", "ask", "capacity", "sweep"),
     "exec": ("data", "kernel", "machine", "cpu", "cuda", "session"),
     "cli": ("options", "frame", "sweep", "capacity", "train", "commands", "reproduce"),
 }
