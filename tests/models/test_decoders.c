@@ -80,7 +80,7 @@ static void memory_is_pytorch_s(void **state) {
   }
 }
 
-/* MemTracker's of torchtitan's Llama without rotation, on a CPU; behind them the bytes of the batch. */
+/* MemTracker's of torchtitan's Llama without rotation, on a CPU (bench/parallel/networks.py); behind them the bytes of the batch. */
 static const counted titans[] = {
     {"llm:4,512,8,8,1408,1024", 16, 256, WITH(SN_FP32), {55592960, 0, 0, 55592960, 747257864, 33554432}, 65536},
     {"llm:4,512,8,4,1408,1024", 16, 256, WITH(SN_FP32), {51398656, 0, 0, 51398656, 747257864, 33554432}, 65536},

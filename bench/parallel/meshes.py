@@ -1,0 +1,137 @@
+"""Meshes of bench/pytorch_parallel.py: what `--parallel` names, as snsim's option of that name, and PyTorch's calls for it on process
+groups that talk to nobody. One rank is here; the others are numbers."""
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch._subclasses.fake_tensor import unset_fake_temporarily
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard
+from torch.distributed.tensor import Replicate, Shard
+from torch.distributed.tensor.parallel import (ColwiseParallel, PrepareModuleInput, RowwiseParallel, SequenceParallel,
+                                               parallelize_module)
+from torch.testing._internal.distributed.fake_pg import FakeStore
+
+WHOLE = {"dp", "fsdp", "tp", "prefetch"}  # numbers from 1
+WORDS = {"view": ("yes", "no"), "keep-last": ("yes", "no"), "sync": ("last", "each"), "reduce": ("fp32", "bf16"),
+         "loss": ("split",), "gathered": ("kept",)}
+
+
+class Mesh:
+    """What a text of keys asks for. ValueError says what is wrong with it."""
+
+    def __init__(self, text):
+        self.text, self.keys = text, {}
+        for word in text.split(","):
+            key, _, value = word.partition("=")
+            if key in self.keys:
+                raise ValueError(f"--parallel {text}: {key} is given twice")
+            if key == "reshard":
+                good = value in ("yes", "no") or (value.isdigit() and int(value) > 1)
+            else:
+                good = value in WORDS.get(key, ()) or (key in WHOLE and value.isdigit() and int(value) > 0) or key == "bucket"
+            if not good:
+                raise ValueError(f"--parallel {text}: \"{word}\" is nothing that is measured here")
+            self.keys[key] = value
+        self.dp, self.shards, self.tp, self.prefetch = (int(self.keys.get(key, 1)) for key in ("dp", "fsdp", "tp", "prefetch"))
+        if self.tp > 1 and self.dp > 1:
+            raise ValueError(f"--parallel {text}: tp is measured alone and with fsdp")
+
+    @property
+    def world(self):
+        return self.dp * self.shards * self.tp
+
+    @property
+    def sharded(self):
+        return "fsdp" in self.keys
+
+    @property
+    def replicated(self):
+        """DistributedDataParallel."""
+        return self.dp > 1 and not self.sharded
+
+    @property
+    def real(self):
+        """On real tensors: trackers count fake ones of tensor parallel modules wrongly, and DDP's reducer takes none."""
+        return self.tp > 1 or self.replicated
+
+
+def open_groups(mesh):
+    """Returns the ranks as PyTorch has them, made of tensors with values. DDP's memory does not depend on the world's size, and its reducer
+    not work with a group that answers nothing: it has a group of one rank that does."""
+    if mesh.replicated:
+        dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+        return None
+    dist.init_process_group("fake", store=FakeStore(), rank=0, world_size=mesh.world)
+    sizes = {"dp": mesh.dp, "fsdp": mesh.shards, "tp": mesh.tp}
+    names = [name for name, size in sizes.items() if size > 1 or name == "fsdp"]
+    return init_device_mesh("cpu", tuple(sizes[name] for name in names), mesh_dim_names=tuple(names))
+
+
+def let_groups_be_made():
+    """fully_shard makes groups of a reshard to fewer ranks, by tensors that must have values."""
+    from torch.distributed.fsdp._fully_shard import _fully_shard as module
+    made = module._get_post_forward_mesh_info
+
+    def with_values(*args, **kwargs):
+        with unset_fake_temporarily():
+            return made(*args, **kwargs)
+    module._get_post_forward_mesh_info = with_values
+
+
+def shard(net, mesh, of_ranks, low):
+    """fully_shard of each block, then of the rest. `low`: computed in bfloat16."""
+    policy = MixedPrecisionPolicy()
+    if low:
+        reduced = torch.bfloat16 if mesh.keys.get("reduce") == "bf16" else torch.float32
+        policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=reduced)
+    word = mesh.keys.get("reshard")
+    after = {None: True, "yes": True, "no": False}.get(word)
+    after = int(word) if after is None else after
+    let_groups_be_made()
+    for block in net.blocks:
+        kept = mesh.keys.get("keep-last") == "yes" and block is net.blocks[-1]
+        fully_shard(block, mesh=of_ranks, mp_policy=policy, reshard_after_forward=after and not kept)
+    root = {} if word in (None, "yes") else {"reshard_after_forward": after}
+    fully_shard(net.module, mesh=of_ranks, mp_policy=policy, **root)
+    if mesh.prefetch > 1:
+        for i, block in enumerate(net.blocks):
+            block.set_modules_to_forward_prefetch(net.blocks[i + 1:i + 1 + mesh.prefetch])
+            block.set_modules_to_backward_prefetch(net.blocks[max(0, i - mesh.prefetch):i][::-1])
+
+
+def split(net, of_ranks):
+    """Column and row parallel with sequence parallel, as torchtitan has it; the loss of split logits."""
+    gather = {"input_layouts": (Shard(1),), "desired_input_layouts": (Replicate(),)}
+    columns = {name: ColwiseParallel() for name in
+               ("attention.wq", "attention.wk", "attention.wv", "feed_forward.w1", "feed_forward.w3")}
+    rows = {name: RowwiseParallel(output_layouts=Shard(1)) for name in ("attention.wo", "feed_forward.w2")}
+    between = {"attention_norm": SequenceParallel(), "ffn_norm": SequenceParallel(),
+               "attention": PrepareModuleInput(**gather), "feed_forward": PrepareModuleInput(**gather)}
+    for block in net.blocks:
+        parallelize_module(block, of_ranks, columns | rows | between)
+    parallelize_module(net.module, of_ranks, {
+        "tok_embeddings": RowwiseParallel(input_layouts=Replicate(), output_layouts=Shard(1)), "norm": SequenceParallel(),
+        "output": ColwiseParallel(input_layouts=Shard(1), output_layouts=Shard(-1), use_local_output=False)})
+
+
+def lay_out(net, mesh, ranks, low):
+    """Does to a network what the mesh says; returns the module to call."""
+    if mesh.replicated:
+        bucket = mesh.keys.get("bucket", "").removesuffix("MiB")
+        return nn.parallel.DistributedDataParallel(net.module, bucket_cap_mb=float(bucket) if bucket else None,
+                                                   gradient_as_bucket_view=mesh.keys.get("view") == "yes")
+    if mesh.tp > 1:
+        split(net, ranks["tp"])
+    if mesh.sharded:
+        shard(net, mesh, ranks["dp", "fsdp"] if mesh.dp > 1 else ranks["fsdp"], low)
+    return net.module
+
+
+def accumulates(module, mesh, last):
+    """The context of one micro-batch: whether its gradients are summed over ranks."""
+    sums = last or mesh.keys.get("sync") == "each"
+    if isinstance(module, FSDPModule):
+        module.set_requires_gradient_sync(sums)
+    if mesh.replicated and not sums:
+        return module.no_sync()
+    return torch.enable_grad()

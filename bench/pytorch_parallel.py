@@ -1,0 +1,306 @@
+"""Measures what a rank of several GPUs holds in PyTorch, component by component, with no GPU and no other rank: process groups talk
+to nobody, tensors have sizes and no values, and FSDPMemTracker (of fully_shard) or MemTracker (of others) counts the storages that live.
+
+    python3 bench/pytorch_parallel.py --net llm:4,512,8,8,1408,1024 --batch 2 --sequence 128 --parallel fsdp=8
+    python3 bench/pytorch_parallel.py --net tv_resnet50 --batch 8 --optimizer momentum --parallel fsdp=8 --snsim build/snsim
+    python3 bench/pytorch_parallel.py --table
+
+The mesh is written as snsim's --parallel: fsdp=N with reshard=yes|no|N, keep-last=yes, prefetch=K, reduce=fp32|bf16, sync=each; dp=R,fsdp=S;
+dp=N with view=yes, bucket=MiB; tp=N of llm networks, alone and with fsdp. Networks: llm:LAYERS,D,HEADS,KV,FFN,WORDS, stack:LAYERS,D (FCs of
+uneven sizes, which snsim has not), torchvision's resnet, vgg and vit, llama:KEYS and gpt2:KEYS of transformers.
+
+Steps of `zero_grad(); loss.backward(); step()`, and --accumulate N times loss and backward() a step; the peak is the last step's, which is
+the second: of SGD with momentum the third, as the second still counts the planning of its first update. With --precision bf16-master shards
+are float32 and computed in bfloat16; with bf16 all is bfloat16. What is on tensors with values (dp, tp) takes as much memory as it
+says. FSDP's is on fake ones.
+
+--snsim asks that program as well, of a cluster of one node of so many GPUs, and prints what it says beside it. Programs that know no
+--parallel, and networks that snsim has not, are told of. --table measures the questions of docs/measured/parallel.md as its rows.
+Exit codes: 1 where a total differs by more than --tolerance, 2 for what was asked, 4 where PyTorch is missing.
+"""
+import argparse
+import contextlib
+import gc
+import json
+import logging
+import os
+import subprocess
+import sys
+import tempfile
+import warnings
+
+os.environ["TORCH_CPP_LOG_LEVEL"] = "ERROR"
+warnings.simplefilter("ignore")
+logging.disable(logging.WARNING)
+try:
+    import torch
+    import torch.distributed as dist
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch.distributed._tools.fsdp2_mem_tracker import FSDPMemTracker
+    from torch.distributed._tools.mem_tracker import MemTracker
+    from torch.distributed.tensor.parallel import loss_parallel
+except ImportError as error:
+    print(f"pytorch_parallel.py: error: PyTorch cannot be imported by this Python: {error}", file=sys.stderr)
+    sys.exit(4)
+
+from torch.nn import functional as F
+
+import pytorch_memory
+from parallel import meshes
+from parallel.networks import Trained
+
+# What the trackers call each component, by snsim's name; what was made outside and never freed is the batch.
+KINDS = {"parameters": ("Parameter",), "sharded_parameters": ("Sharded Param",), "unsharded_parameters": ("Unsharded Param",),
+         "buffers": ("Buffer",), "gradients": ("Gradient",), "sharded_gradients": ("Sharded Grad",),
+         "unsharded_gradients": ("Unsharded Grad",), "all_gather": ("All Gather",), "reduce_scatter": ("Reduce Scatter",),
+         "buckets": (), "optimizer": ("OptState", "Optstate"), "activations": ("Activation", "Inputs", "Other"), "temporary": ("Temp",)}
+
+# network, batch, tokens, what else
+A = "llm:4,512,8,8,1408,1024"
+B = "llm:3,1024,16,4,2816,32000"
+TABLE = [
+    (A, 2, 128, "--parallel fsdp=8"),
+    ("llm:4,1000,8,8,2730,1001", 1, 128, "--parallel fsdp=7"),
+    ("tv_resnet50", 8, 0, "--parallel fsdp=8 --optimizer momentum"),
+    (A, 2, 128, "--parallel fsdp=8,reduce=bf16 --precision bf16-master"),
+    ("llm:8,1024,16,4,2816,32000", 2, 512, "--parallel fsdp=16 --precision bf16-master"),
+    (B, 2, 64, "--parallel fsdp=8 --accumulate 3"),
+    (B, 2, 64, "--parallel fsdp=8,prefetch=2"),
+    ("tv_vgg16", 1, 0, "--parallel fsdp=16"),
+    ("llama:layers=2,hidden=1024,heads=16,kv_heads=4,ffn=2816,vocabulary=32000", 1, 1024, "--parallel fsdp=8"),
+    ("llm:2,512,8,8,1408,2048", 2, 512, "--parallel tp=2"),
+    ("llm:2,512,8,8,1408,2048", 2, 512, "--parallel tp=4"),
+    ("llm:2,512,8,8,1408,2048", 2, 512, "--parallel tp=8"),
+    ("llm:3,256,8,8,704,512", 2, 128, "--parallel fsdp=2,tp=4"),
+    ("llm:2,256,4,4,704,256", 2, 64, "--parallel dp=8 --optimizer adamw:impl=fused"),
+    (A, 2, 128, "--parallel fsdp=8 --precision bf16-master"),
+    (B, 2, 64, "--parallel fsdp=8,sync=each --accumulate 2"),
+    (B, 2, 64, "--parallel fsdp=8 --accumulate 3 --precision bf16-master"),
+    (B, 2, 64, "--parallel fsdp=8,prefetch=3 --precision bf16-master"),
+    (B, 2, 64, "--parallel fsdp=16,reshard=2 --precision bf16-master"),
+    (B, 2, 64, "--parallel dp=4,fsdp=4"),
+    (B, 2, 64, "--parallel dp=2,fsdp=8 --precision bf16-master"),
+    (B, 2, 64, "--parallel fsdp=8 --precision bf16"),
+    (B, 2, 32, "--parallel fsdp=8 --optimizer adamw:impl=loop"),
+    ("llm:6,512,8,8,1408,4096", 4, 256, "--parallel fsdp=2 --precision bf16-master"),
+    ("llm:4,512,8,4,1408,1024", 2, 128, "--parallel fsdp=4 --optimizer momentum"),
+    ("stack:6,250", 64, 0, "--parallel fsdp=8"),
+    ("llm:2,128,4,4,352,256", 4, 128, "--parallel dp=8 --optimizer sgd"),
+    ("llm:3,512,8,8,1408,2048", 2, 512, "--parallel tp=4"),
+    (A, 2, 128, "--parallel fsdp=8,reshard=no"),
+    (A, 2, 128, "--parallel fsdp=8,keep-last=yes"),
+    ("llm:2,256,4,4,704,256", 2, 64, "--parallel dp=8,view=yes"),
+    ("vit_b_16", 4, 0, "--parallel fsdp=8"),
+    ("gpt2:layers=4", 2, 512, "--parallel fsdp=8"),
+]
+
+
+def fail(code, text):
+    print(f"pytorch_parallel.py: error: {text}", file=sys.stderr)
+    sys.exit(code)
+
+
+# ---- PyTorch's side ----
+
+def optimizer_of(text, parameters):
+    name, _, how = text.partition(":")
+    choice = {"": {"foreach": True}, "impl=foreach": {"foreach": True}, "impl=loop": {"foreach": False}, "impl=fused": {"fused": True}}.get(how)
+    makers = {"sgd": lambda: torch.optim.SGD(parameters, 0.1, **choice),
+              "momentum": lambda: torch.optim.SGD(parameters, 0.1, momentum=0.9, **choice),
+              "adam": lambda: torch.optim.Adam(parameters, **choice), "adamw": lambda: torch.optim.AdamW(parameters, **choice)}
+    if name not in makers or choice is None:
+        fail(2, f"--optimizer {text} is none of {', '.join(makers)}, each with :impl=foreach, loop or fused")
+    return makers[name]()
+
+
+def start_peak(tracker):
+    tracker._peak_mem_snap = tracker.get_tracker_snapshot()
+    tracker._peak_mem = {device: now["Total"] for device, now in tracker._peak_mem_snap.items()}
+
+
+def step(net, module, update, batches, mesh, tracker, options):
+    update.zero_grad()
+    dtype = torch.bfloat16 if options.precision == "bf16" else torch.float32
+    for i, (given, labels) in enumerate(batches):
+        if i:
+            tracker.reset_mod_stats()
+        with meshes.accumulates(module, mesh, i == len(batches) - 1), loss_parallel() if mesh.tp > 1 else contextlib.nullcontext():
+            loss = net.loss(module, given, labels, dtype)
+            loss.backward()
+        del loss
+    update.step()
+
+
+def tracker_of(net, module, update, batches, mesh):
+    if mesh.sharded:
+        tracker = FSDPMemTracker(module, update)
+        tracker.track_inputs(tuple(batches))
+    else:
+        tracker = MemTracker()
+        tracker.track_external(module, update, *[each for batch in batches for each in batch])
+    return tracker
+
+
+def run(mesh, ranks, options):
+    torch.manual_seed(0)
+    torch.set_default_dtype(torch.bfloat16 if options.precision == "bf16" else torch.float32)
+    try:
+        net = Trained(options.net, options.dropout)
+    except (ValueError, ImportError) as error:
+        fail(4 if isinstance(error, ImportError) else 2, error)
+    finally:
+        torch.set_default_dtype(torch.float32)
+    parameters = sum(each.numel() * each.element_size() for each in net.module.parameters())
+    module = meshes.lay_out(net, mesh, ranks, options.precision == "bf16-master")
+    update = optimizer_of(options.optimizer, module.parameters())
+    batches = [net.batch(options.batch, options.sequence, options.image) for _ in range(options.accumulate)]
+    tracker = tracker_of(net, module, update, batches, mesh)
+    steps = 3 if options.optimizer.startswith("momentum") else 2
+    with tracker:
+        for i in range(steps):
+            if i:
+                tracker.reset_mod_stats()
+            if i == steps - 1:
+                start_peak(tracker)
+            step(net, module, update, batches, mesh, tracker, options)
+    (peak,) = tracker.get_tracker_snapshot("peak").values()
+    return {getattr(kind, "value", kind): count for kind, count in peak.items()}, parameters
+
+
+def measure(mesh, options):
+    """Live bytes at the peak by component."""
+    F.dropout = pytorch_memory.dropout
+    for name in ("normal_", "uniform_", "trunc_normal_", "kaiming_uniform_"):
+        setattr(torch.nn.init, name, lambda tensor, *_, **__: tensor)
+    ranks = meshes.open_groups(mesh)
+    try:
+        with contextlib.nullcontext() if mesh.real else FakeTensorMode(allow_non_fake_inputs=True):
+            counts, parameters = run(mesh, ranks, options)
+    finally:
+        dist.destroy_process_group()
+        gc.collect()
+    found = {key: sum(counts.get(kind, 0) for kind in kinds) for key, kinds in KINDS.items()}
+    if mesh.replicated:  # the tracker takes the reducer's buckets, which are as large as all gradients, for activations
+        found["buckets"], found["activations"] = parameters, found["activations"] - parameters
+    return found | {"total": counts["Total"]}
+
+
+# ---- snsim's side ----
+
+def cluster_file(world):
+    return {"snsim_cluster": 1, "name": "measured", "gpu": "h200", "gpus_per_node": world, "nodes": 1, "communicator_mib": 0,
+            "node": {"link": "nvlink", "line_gb_per_s": 450, "bus_gb_per_s": 370}, "net": {"nics": 8, "line_gb_per_s": 50, "bus_gb_per_s": 47}}
+
+
+def question(options):
+    words = ["--net", options.net, "--batch", str(options.batch), "--parallel", options.parallel, "--optimizer", options.optimizer]
+    if options.sequence:
+        words += ["--sequence", str(options.sequence)]
+    if options.precision != "fp32":
+        words += ["--precision", options.precision]
+    if options.accumulate > 1:
+        words += ["--accumulate", str(options.accumulate)]
+    return words + ["--strategy", "pytorch", "--costs", "model", "--no-db", "--json"]
+
+
+def predict(mesh, options):
+    """What snsim says of its first stage, or why it says nothing."""
+    if options.net.startswith("stack:"):
+        return None, "snsim has no such network"
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+        json.dump(cluster_file(mesh.world), file)
+        file.flush()
+        try:
+            done = subprocess.run([options.snsim, *question(options), "--cluster", file.name], capture_output=True, text=True)
+        except OSError as error:
+            fail(2, f"{options.snsim}: {error.strerror}; build snsim, or name it with --snsim")
+    if done.returncode > 1:
+        said = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+        return None, said[-1].removeprefix("snsim: error: ")
+    answer = json.loads(done.stdout)
+    result = answer["results"][0]
+    stages = result.get("stages", answer.get("stages"))
+    if not stages:
+        return None, "its answer has no \"stages\""
+    live = stages[0]["live_at_peak"]
+    return {key: live.get(key, 0) for key in KINDS} | {"total": stages[0]["live_peak_bytes"]}, None
+
+
+# ---- both ----
+
+def label(options):
+    what = f"{options.batch} x {options.sequence}" if options.sequence else f"{options.batch}"
+    more = "".join(f", {text}" for text in (options.precision if options.precision != "fp32" else "", options.optimizer,
+                                            f"accumulate {options.accumulate}" if options.accumulate > 1 else "") if text)
+    return f"{options.net}, {what}, {options.parallel}{more}"
+
+
+def print_row(row):
+    print(row["question"] + ("" if row["snsim"] else f"\n  snsim: {row['reason']}" if row["reason"] else ""))
+    ours, theirs = row["snsim"], row["pytorch"]
+    for key, bytes_ in theirs.items():
+        if bytes_ or (ours and ours[key]):
+            beside = f"{ours[key]:>18,}{ours[key] - bytes_:>+16,}" if ours else ""
+            print(f"  {key:<22}{bytes_:>18,}{beside}", flush=True)
+
+
+def print_line(row):
+    """Of the table: shards and their gradients, unsharded, gather, reduce, activations and input, temporary, states."""
+    f = row["pytorch"]
+    columns = (f["sharded_parameters"] + f["sharded_gradients"], f["unsharded_parameters"] + f["unsharded_gradients"], f["all_gather"],
+               f["reduce_scatter"], f["activations"] + f["buffers"], f["temporary"], f["optimizer"],
+               f["parameters"] + f["gradients"] + f["buckets"], f["total"])
+    error = f" {row['snsim']['total'] - f['total']:+,} |" if row["snsim"] else ""
+    print(f"| {row['question']} | " + " | ".join(f"{count:,}" for count in columns) + f" |{error}", flush=True)
+
+
+def parser():
+    made = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    made.add_argument("--net", default=A)
+    made.add_argument("--parallel", default="fsdp=8", metavar="KEY=VALUE,..")
+    made.add_argument("--batch", type=int, default=1, help="of one forward of a rank")
+    made.add_argument("--sequence", type=int, default=0, help="tokens")
+    made.add_argument("--image", type=int, default=224, help="height and width of images (default: 224)")
+    made.add_argument("--optimizer", default="adamw", help="sgd, momentum, adam or adamw; adamw:impl=fused")
+    made.add_argument("--precision", choices=("fp32", "bf16", "bf16-master"), default="fp32")
+    made.add_argument("--accumulate", type=int, default=1, metavar="N", help="micro-batches a step (default: 1)")
+    made.add_argument("--dropout", type=float, default=0.1, help="of gpt2 (default: 0.1)")
+    made.add_argument("--table", action="store_true", help="measure the questions of docs/measured/parallel.md")
+    made.add_argument("--snsim", metavar="PROGRAM", help="ask it too")
+    made.add_argument("--tolerance", type=int, metavar="BYTES", help="exit with 1 where a total differs by more")
+    made.add_argument("--json", action="store_true", help="a line for each question")
+    return made
+
+
+def answer(options):
+    try:
+        mesh = meshes.Mesh(options.parallel)
+    except ValueError as error:
+        fail(2, error)
+    if mesh.tp > 1 and not options.net.startswith("llm:"):
+        fail(2, f"tp is measured of llm networks, and {options.net} is none")
+    if not options.sequence and options.net.startswith(("llm:", "llama", "gpt2")):
+        fail(2, f"{options.net} reads tokens: give --sequence")
+    if min(options.batch, options.accumulate) < 1:
+        fail(2, "--batch and --accumulate count from 1")
+    ours, reason = predict(mesh, options) if options.snsim else (None, None)
+    return {"question": label(options), "pytorch": measure(mesh, options), "snsim": ours, "reason": reason}
+
+
+def main():
+    made = parser()
+    options = made.parse_args()
+    asked = [options]
+    if options.table:
+        asked = [made.parse_args(["--net", net, "--batch", str(batch), "--sequence", str(tokens), *more.split()], argparse.Namespace(
+            snsim=options.snsim)) for net, batch, tokens, more in TABLE]
+    worst = -1
+    for each in asked:
+        row = answer(each)
+        print(json.dumps(row), flush=True) if options.json else print_line(row) if options.table else print_row(row)
+        worst = max(worst, abs(row["snsim"]["total"] - row["pytorch"]["total"]) if row["snsim"] else -1)
+    sys.exit(1 if options.tolerance is not None and worst > options.tolerance else 0)
+
+
+if __name__ == "__main__":
+    main()
