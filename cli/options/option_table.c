@@ -8,8 +8,7 @@
 static const sn_option options[] = {
     {"max", "batch|depth|image|sequence", 0, SN_CMD_FIT, "What to find",
      "The largest that fits: batch; depth (n3 of resnet, layers of llama and gpt2, the repeat of a JSON network); "
-     "image (height "
-     "and width); sequence (tokens).",
+     "image (height and width); sequence (tokens).",
      sn__parse_max, offsetof(sn_args, max)},
     {"min", "memory", 0, SN_CMD_FIT, "What to find",
      "memory: the least usable memory of a device with which it runs, to the block of 1 KiB.", sn__parse_min,
@@ -22,17 +21,15 @@ static const sn_option options[] = {
      SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE | SN_CMD_GRAPH |
          SN_CMD_MEMCOST | SN_CMD_THREADS | SN_CMD_SHOW_NET,
      "What to train",
-     "The network: a name of `snsim list nets`, a family with its parameters (resnet:n1=3,n2=4,n3=6,n4=3), or the path "
-     "of a JSON or ONNX file or a recording (one that holds a '/' or ends in .json, .onnx, .rec or .rec.gz); or "
-     "FILE.py:NAME, a "
-     "model in Python.",
+     "The network: a name of `snsim list nets`, a family with its parameters (resnet:n1=3,n2=4,n3=6,n4=3), or the "
+     "path of a JSON or ONNX file or a recording (one that holds a '/' or ends in .json, .onnx, .rec or .rec.gz); or "
+     "FILE.py:NAME, a model in Python.",
      sn__parse_text, offsetof(sn_args, net)},
     {"input", "SIZES,..", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_RECORD, "What to train",
      "Of a model in Python, --net FILE.py:NAME: an input of one row, as 3,224,224, or 128:int64 for whole numbers; "
-     "given again for "
-     "a second one. NAME is then a module's class, or a function that builds a model; without --input one that returns "
-     "models, "
-     "optimizers and a step. It is recorded once, in your own python3, and kept beside the database.",
+     "given again for a second one. NAME is then a module's class, or a function that builds a model; without --input "
+     "one that returns models, optimizers and a step. It is recorded once, in your own python3, and kept beside the "
+     "database.",
      sn__parse_list, offsetof(sn_args, inputs)},
     {"net", "NET|FILE.json", 0, SN_CMD_CHECK | SN_CMD_PLAY, "What to train",
      "The plan's network, where that is not one of `snsim list nets`.", sn__parse_text, offsetof(sn_args, net)},
@@ -51,20 +48,16 @@ static const sn_option options[] = {
     {"units", "GLOB,..", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SHOW_NET | SN_CMD_GRAPH,
      "What to train",
      "Of a recording: the modules that recompute=units runs again, by their paths, `layer[1-3].*` (as a shell's *, ? "
-     "and "
-     "classes); the outermost ones that match. Default: those that a Sequential or ModuleList has several of. `--net "
-     "'mine.rec:units=layer?.*'` says the "
-     "same, and in a sweep's --nets.",
+     "and classes); the outermost ones that match. Default: those that a Sequential or ModuleList has several of. "
+     "`--net 'mine.rec:units=layer?.*'` says the same, and in a sweep's --nets.",
      sn__parse_text, offsetof(sn_args, units)},
     {"sequence", "N", 0, SN_CMD_SHOW_NET, "What to train", "Tokens of a sequence, instead of the network's own number.",
      sn__parse_size, offsetof(sn_args, sequence)},
     {"dialect", "superneurons|explicit|pytorch|pytorch-1.7|singa", 0, SN_CMD_GRAPH, "How",
      "superneurons (default): forks copy, gradients of ACT, LRN, JOIN and SOFTMAX are in place. explicit: MXNet's "
-     "graph, "
-     "where values have many readers, gradients are summed, and operators may take over an operand's bytes. pytorch: "
-     "eager PyTorch 2; pytorch-1.7 adds gradients that meet into a third tensor. singa: SINGA's graph, kernel by "
-     "kernel, "
-     "without the workspaces of convolutions, which are a GPU's; simulated only.",
+     "graph, where values have many readers, gradients are summed, and operators may take over an operand's bytes. "
+     "pytorch: eager PyTorch 2; pytorch-1.7 adds gradients that meet into a third tensor. singa: SINGA's graph, "
+     "kernel by kernel, without the workspaces of convolutions, which are a GPU's; simulated only.",
      sn__parse_dialect, offsetof(sn_args, dialect)},
     {"order", "route|post|serial|bfs", 0, SN_CMD_GRAPH, "How",
      "route (default): forward from the input on, backward the other way round. post: depth first from the loss and "
@@ -112,8 +105,7 @@ static const sn_option options[] = {
      offsetof(sn_args, axes[SN_AXIS_ACCUMULATES])},
     {"precisions", "fp32|tf32|tf32-conv|bf16|fp16|amp-bf16|amp-fp16,..", 0, SN_CMD_SWEEP, "Points",
      "Bytes of what is trained. With amp-.., PyTorch's strategies are the default. Default: as PyTorch starts, "
-     "tf32-conv "
-     "where all GPUs have TF32, else fp32; of SuperNeurons fp32.",
+     "tf32-conv where all GPUs have TF32, else fp32; of SuperNeurons fp32.",
      sn__parse_list, offsetof(sn_args, axes[SN_AXIS_PRECISIONS])},
     {"pools", "SIZE|all,..", 0, SN_CMD_SWEEP, "Points",
      "Sizes of the pool, such as 3GiB, and all: what the device has left. Default: all.", sn__parse_list,
@@ -126,8 +118,7 @@ static const sn_option options[] = {
      sn__parse_text, offsetof(sn_args, net)},
     {"gpu", "GPU|FILE.json", 0, SN_CMD_PLOT, "What to draw",
      "Of a sweep of several GPUs: which. Default: as that of --gpu of simulate, where the sweep has that. Of a "
-     "timeline or pool: the profile of the run's GPU, where "
-     "that came from a file.",
+     "timeline or pool: the profile of the run's GPU, where that came from a file.",
      sn__parse_gpu, 0},
     {"workspace", "none|dynamic|max", 0, SN_CMD_PLOT, "What to draw",
      "Of a sweep of several workspaces: which. Default: dynamic.", sn__parse_condition, 0},
@@ -186,8 +177,7 @@ static const sn_option options[] = {
     {"interval", "N|geometric", 0,
      SN_CMD_THREADS | SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_RUN | SN_CMD_VALIDATE, "How",
      "For +corun=.., profiling tries 1, 1 + N, 1 + 2N, .. threads up to all cores, a training step each; geometric: "
-     "about sqrt 2 "
-     "times as many each time. Default: 4.",
+     "about sqrt 2 times as many each time. Default: 4.",
      sn__parse_interval, offsetof(sn_args, options.corun.interval)},
     {"match-range", "N", 0, SN_CMD_MEMCOST, "How",
      "How many times larger or smaller the next use of a region of memory may be. 0: no region is used again. "
@@ -281,8 +271,7 @@ static const sn_option options[] = {
      sn__parse_strategy, 0},
     {"strategy", "S", 0, SN_CMD_TRACE, "How",
      "The strategy to trace. Default: the one that the run's verdict is of, else the fastest that fits, else the one "
-     "that "
-     "needs the least.",
+     "that needs the least.",
      sn__parse_strategy, 0},
     {"workspace", "none|dynamic|max", 0, SN_CMD_SIMULATE | SN_CMD_FIT, "How",
      "Convolution workspace: none, dynamic (the fastest algorithm that fits in what is left at that step; default), "
@@ -304,15 +293,13 @@ static const sn_option options[] = {
      sn__parse_placement, 0},
     {"budget", "serial|SIZE|any", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_RUN | SN_CMD_VALIDATE, "How",
      "Memory of tensors that +corun=.. may take: serial (default: no more than one operation after another), a size, "
-     "or "
-     "any.",
+     "or any.",
      sn__parse_list, offsetof(sn_args, budgets)},
     {"heuristic", "lru|size|local|msps|dtr|eq,..", 0, SN_CMD_DTR | SN_CMD_PLOT, "How",
      "What is evicted first: lru (not read for longest), size (largest), local (cheapest for its size and age), msps "
      "(cheapest for its size, with what it is made of), dtr (for size and age, with what was evicted around it), eq "
      "(the same by classes, as DTR does in PyTorch); several parted by commas, or several times. Default: all. Of "
-     "plot: "
-     "with --kind dtr.",
+     "plot: with --kind dtr.",
      sn__parse_list, offsetof(sn_args, heuristics)},
     {"budget", "SHARE|SIZE,..", 0, SN_CMD_DTR | SN_CMD_PLOT, "How",
      "The memory there is: a share of what the log takes without a limit (0.5; 1 is all of it), or a size (2GiB, or "
@@ -320,8 +307,7 @@ static const sn_option options[] = {
      sn__parse_list, offsetof(sn_args, budgets)},
     {"sharing", "fenced|free", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_RUN | SN_CMD_VALIDATE, "How",
      "Which memory +corun=.. uses again: fenced (default: any, and waits for who had it), or free (only what nobody "
-     "has "
-     "to wait for).",
+     "has to wait for).",
      sn__parse_sharing, offsetof(sn_args, options.corun.reuse)},
     {"backend", "cpu|cuda", 0, SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE, "Where",
      "What trains: cpu (default), or cuda, which needs an NVIDIA GPU with cuDNN and cuBLAS.", sn__parse_backend,
@@ -352,8 +338,7 @@ static const sn_option options[] = {
      sn__parse_text, offsetof(sn_args, assume)},
     {"hf", "CLASS", 0, SN_CMD_RECORD, "What to train",
      "With --config: a class of transformers, such as GPT2LMHeadModel or AutoModelForCausalLM. Default: the one that "
-     "the "
-     "config names.",
+     "the config names.",
      sn__parse_text, offsetof(sn_args, hf)},
     {"config", "FILE.json", 0, SN_CMD_RECORD, "What to train",
      "The config.json of a model of transformers, or its folder: that model is recorded, without weights and without a "
@@ -397,8 +382,7 @@ static const sn_option options[] = {
     {"freeze", "GLOB,..", 0,
      SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP | SN_CMD_GRAPH | SN_CMD_RUN | SN_CMD_VALIDATE, "How",
      "Layers that are not trained, by their names, such as 'layer[12]*': no gradients, no optimizer state, and no "
-     "backward "
-     "ahead of the first that is. May be repeated. Of PyTorch's strategies.",
+     "backward ahead of the first that is. May be repeated. Of PyTorch's strategies.",
      sn__parse_freeze, offsetof(sn_args, freeze)},
     {"quantize", "nf4", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP | SN_CMD_GRAPH | SN_CMD_SHOW_NET,
      "How",
@@ -411,8 +395,7 @@ static const sn_option options[] = {
      "How",
      "LoRA: adapters of rank R beside all FCs but the network's output, or beside those of these names, such as "
      "8:'*q_proj,*v_proj'; 8,dropout=0.05 drops of what they read. They alone are trained, unless --freeze says what "
-     "is not. --net NET+lora=R:GLOB,.. is the "
-     "same. Of PyTorch's strategies.",
+     "is not. --net NET+lora=R:GLOB,.. is the same. Of PyTorch's strategies.",
      sn__parse_lora, offsetof(sn_args, lora)},
     {"inference", NULL, 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP, "How",
      "The network is only run, not trained: forward operations alone, no gradients, no optimizer, nothing kept for "
@@ -466,9 +449,8 @@ static const sn_option options[] = {
      sn__parse_switch, offsetof(sn_args, exact)},
     {"nodes", "N", 0, SN_CMD_PACK, "How",
      "With --exact: at most so many blocks are placed on trial. A node takes the longer the more blocks hang together "
-     "in "
-     "time, so the default is 10000000 for up to 316 of them and 10^12 divided by their square for more, 111111 for "
-     "3000: a minute or two of processor time at most. A terminal shows how far it is.",
+     "in time, so the default is 10000000 for up to 316 of them and 10^12 divided by their square for more, 111111 "
+     "for 3000: a minute or two of processor time at most. A terminal shows how far it is.",
      sn__parse_nodes, offsetof(sn_args, nodes)},
     {"steps", NULL, 0, SN_CMD_SIMULATE | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_SHOW | SN_CMD_PLAY, "What to print",
      "Also a row for every step, strategy by strategy.", sn__parse_switch, offsetof(sn_args, steps)},
@@ -489,8 +471,7 @@ static const sn_option options[] = {
      sn__parse_kind, offsetof(sn_args, kind)},
     {"kind", "timeline|pool|device", 0, SN_CMD_PLAY, "What to print",
      "What -o draws. timeline (default): what the lanes do and the memory, over time. pool: where each tensor lies, "
-     "over "
-     "the steps. device: everything on the device over the steps, against its memory.",
+     "over the steps. device: everything on the device over the steps, against its memory.",
      sn__parse_kind, offsetof(sn_args, kind)},
     {"live", NULL, 0, SN_CMD_PLOT, "What to print",
      "With --kind steps: live tensors too, dashed, on an axis of their own.", sn__parse_switch,
@@ -523,8 +504,7 @@ static const sn_option options[] = {
     {"save-weights", "FILE", 0, SN_CMD_RUN, "What to print",
      "Writes the weights behind the last iteration in the form of safetensors (docs/weights.md). All strategies give "
      "the same; the first one's are written. Ctrl-C ends such a training behind its current iteration, whose weights "
-     "are "
-     "written; a second one at once, with nothing written.",
+     "are written; a second one at once, with nothing written.",
      sn__parse_text, offsetof(sn_args, files.save)},
     {"save-gradients", "FILE", 0, SN_CMD_RUN, "What to print",
      "Writes the gradients of the last iteration in the same way.", sn__parse_text, offsetof(sn_args, files.gradients)},

@@ -588,7 +588,7 @@ int64_t sn_costs_kernel(const sn_costs *costs, const sn_step *step, const uint8_
     if (known || step->parameter == 1) return 0;
     return step->parameter == SN_NONE ? cost->cast_inputs_ns : cost->cast_parameters_ns;
   case SN_TRANSFER:
-  case SN_UNPACK:
+  case SN_UNPACK: /* what they move is their route's to say */
   case SN_PACK:
   case SN_ADD_ROW:
   case SN_FLATTEN:
