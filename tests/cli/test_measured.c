@@ -31,6 +31,7 @@ static sn_run run_of(const sn_result *results, uint32_t count, double load) {
                   .answer = "",
                   .conditions.precision = "fp32",
                   .conditions.freeze = "",
+                  .conditions.parallel = "",
                   .conditions.optimizer = "momentum",
                   .device = "a processor",
                   .conditions.external = "host",
