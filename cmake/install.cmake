@@ -44,6 +44,7 @@ install(TARGETS snsim)
 # The recorder, which `snsim record` runs in the user's own Python; pip installs it there (pyproject.toml).
 install(DIRECTORY python/snsim DESTINATION "${CMAKE_INSTALL_DATADIR}/snsim/python" PATTERN "__pycache__" EXCLUDE)
 install(FILES ${device_files} DESTINATION "${CMAKE_INSTALL_DATADIR}/snsim/devices")
+install(FILES ${cluster_files} DESTINATION "${CMAKE_INSTALL_DATADIR}/snsim/clusters")
 install(FILES README.md CHANGELOG.md DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 
 set(CPACK_GENERATOR DEB)

@@ -1,4 +1,4 @@
-/* `snsim list nets|gpus|strategies`. Every network is built once, for one image, to tell its size. GPUs are those known
+/* `snsim list nets|gpus|clusters|strategies`. Every network is built once, for one image, to tell its size. GPUs are those known
  * and those measured by `snsim calibrate`, which stand in for a known one of their name as they do in simulations. */
 #include "base/arena.h"
 #include "base/text.h"
@@ -9,6 +9,7 @@
 #include "cli/options/table.h"
 #include "db/calibrations.h"
 #include "models/zoo/zoo.h"
+#include "sim/cluster/cluster.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -170,6 +171,56 @@ static sn_status list_gpus(lister *l, sn_err *err) {
   return err->code;
 }
 
+/* "370 of 450" */
+static void link_cell(sn_table *table, const sn_cluster_link *link) {
+  sn_table_cell(table, "%.4g of %.4g", link->bus / 1e9, link->line / 1e9);
+}
+
+static void cluster_cells(sn_table *table, const sn_cluster *c) {
+  char text[SN_UNIT_TEXT];
+  sn_table_cell(table, "%s", c->name);
+  sn_table_cell(table, "%" PRIu32, c->nodes);
+  sn_table_cell(table, "%" PRIu32 " %s", c->gpus_per_node, c->gpu);
+  sn_table_cell(table, "%s", sn_fabric_name(c->fabric));
+  link_cell(table, &c->node);
+  if (c->nics > 0) {
+    sn_table_cell(table, "%" PRIu32, c->nics);
+    link_cell(table, &c->net);
+  } else {
+    sn_table_cell(table, "none");
+    sn_table_cell(table, "-");
+  }
+  sn_table_cell(table, "%s", sn_print_bytes(c->communicator_bytes, text));
+  sn_table_cell(table, "%s", c->description);
+}
+
+static sn_status write_cluster(lister *l, const sn_cluster *c, sn_err *err) {
+  sn_json_object o = sn_json_begin();
+  sn_json_put_text(&o, "name", c->name);
+  sn_json_put_text(&o, "gpu", c->gpu);
+  sn_json_put_count(&o, "gpus_per_node", c->gpus_per_node);
+  sn_json_put_count(&o, "nodes", c->nodes);
+  sn_json_put_text(&o, "link", sn_fabric_word(c->fabric));
+  sn_json_put_real(&o, "node_line", c->node.line);
+  sn_json_put_real(&o, "node_bus", c->node.bus);
+  sn_json_put_count(&o, "nics", c->nics);
+  sn_json_put_real(&o, "net_line", c->net.line);
+  sn_json_put_real(&o, "net_bus", c->net.bus);
+  sn_json_put_count(&o, "communicator_bytes", c->communicator_bytes);
+  sn_json_put_text(&o, "description", c->description);
+  return sn_json_end(&o, separator(l), false, "", l->out->stream, err);
+}
+
+static sn_status list_clusters(lister *l, sn_err *err) {
+  sn_cluster cluster;
+  for (uint32_t i = 0; i < sn_cluster_count() && sn_cluster_known(i, &cluster, err) == SN_OK; i++)
+    if (l->table)
+      cluster_cells(l->table, &cluster);
+    else
+      write_cluster(l, &cluster, err);
+  return err->code;
+}
+
 static sn_status put_strategy(lister *l, const char *name, const char *summary, sn_err *err) {
   if (l->table) {
     sn_table_cell(l->table, "%s", name);
@@ -233,6 +284,17 @@ static const sn_table_column gpu_columns[] = {
     {"", "times", SN_TABLE_TEXT},
     {"", "", SN_TABLE_TEXT | SN_TABLE_GAP | SN_TABLE_WRAP},
 };
+static const sn_table_column cluster_columns[] = {
+    {"", "cluster", SN_TABLE_TEXT},
+    {"", "nodes", SN_TABLE_NUMBER | SN_TABLE_GAP},
+    {"", "of", SN_TABLE_TEXT | SN_TABLE_GAP},
+    {"", "link", SN_TABLE_TEXT | SN_TABLE_GAP},
+    {"", "GB/s", SN_TABLE_NUMBER | SN_TABLE_GAP},
+    {"", "NICs", SN_TABLE_NUMBER | SN_TABLE_GAP},
+    {"each", "GB/s", SN_TABLE_NUMBER | SN_TABLE_GAP},
+    {"", "NCCL", SN_TABLE_NUMBER | SN_TABLE_GAP | SN_TABLE_SPARE(1)},
+    {"", "", SN_TABLE_TEXT | SN_TABLE_GAP | SN_TABLE_WRAP},
+};
 static const sn_table_column strategy_columns[] = {
     {"", "strategy", SN_TABLE_TEXT},
     {"", "what it does", SN_TABLE_TEXT | SN_TABLE_GAP | SN_TABLE_WRAP},
@@ -252,6 +314,10 @@ static const struct list {
      "times: fitted, the model's constants were chosen with published times of this\ncard in view; carried over, with "
      "those of another card of its architecture;\ndata sheet, with none; measured, by snsim calibrate.",
      list_gpus, gpu_columns, sizeof gpu_columns / sizeof gpu_columns[0]},
+    {"clusters",
+     "GB/s: what a ring reaches, of what the line carries one way, of a GPU in its\nnode and of each NIC. NCCL: memory "
+     "of each GPU that its communicators take,\nassumed. For the sources, and a cluster of your own: docs/parallel.md.",
+     list_clusters, cluster_columns, sizeof cluster_columns / sizeof cluster_columns[0]},
     {"strategies",
      "Where no --strategy is given, pytorch is simulated, and the 13 from baseline to\n"
      "liveness+cache+recompute=cost. offload=checkpoints goes with recompute as well.\n"
@@ -286,7 +352,8 @@ static const struct list *find_list(const char *name, sn_err *err) {
     names[i] = lists[i].name;
   }
   sn_text_suggest(name, names, N_LISTS, suggestion, sizeof suggestion);
-  sn_fail(err, SN_BAD_USAGE, "list: unknown list \"%.80s\"%s; there are nets, gpus and strategies", name, suggestion);
+  sn_fail(err, SN_BAD_USAGE, "list: unknown list \"%.80s\"%s; there are nets, gpus, clusters and strategies", name,
+          suggestion);
   return NULL;
 }
 

@@ -192,13 +192,14 @@ static const sn_command commands[] = {
      "snsim calibrate --net resnet_cifar:n=2 --batch 16 --threads 1,2\n"
      "snsim calibrate --net resnet50 --batch 32 --backend cuda --gpu h200",
      NULL, SN_CMD_CALIBRATE, sn_cli_calibrate},
-    {"list", "snsim list nets|gpus|strategies", "what can be asked for",
-     "Lists the networks, GPUs or strategies that snsim knows. Networks and GPUs of your own come from JSON files: "
+    {"list", "snsim list nets|gpus|clusters|strategies", "what can be asked for",
+     "Lists the networks, GPUs, clusters or strategies that snsim knows. Networks and GPUs of your own come from JSON "
+     "files: "
      "give "
      "their path to --net and --gpu.",
      "snsim list nets\n"
      "snsim list gpus --json",
-     "nets|gpus|strategies", SN_CMD_LIST, sn_cli_list},
+     "nets|gpus|clusters|strategies", SN_CMD_LIST, sn_cli_list},
     {"show", "snsim show [RUN] [options]", "stored runs, or one of them again",
      "Without RUN lists the stored runs, newest first; --name, --net, --gpu and --strategy list some of them. With "
      "RUN, a "

@@ -129,6 +129,7 @@ static const struct {
     {"sweeps", "show sweeps"},
     {"models nets networks zoo model net", "list nets"},
     {"gpus gpu devices cards device", "list gpus"},
+    {"clusters cluster nodes servers", "list clusters"},
     {"strategies strategy methods", "list strategies"},
     {"summary layers inspect describe", "show-net"},
     {"paper figures", "reproduce"},

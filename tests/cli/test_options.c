@@ -200,7 +200,7 @@ static void mistakes_are_named(void **state) {
   bad("a b c d e f g h i j", "too many");
   bad("diff 1", "needs RUN RUN");
   bad("diff 1 2 3", "\"3\"");
-  bad("list", "nets|gpus|strategies");
+  bad("list", "nets|gpus|clusters|strategies");
   bad("show --batch 3", "cannot be combined with show");
   bad("plot --json", "cannot be combined with plot");
   bad("--batch abc", "abc");

@@ -58,7 +58,7 @@ OFFERED = [
     ("snsim show --", {"--steps", "--json", "--db"}, {"--batch", "--table"}),
     ("snsim --", {"--net", "--strategy", "--no-db"}, {"--table", "--check"}),
     ("snsim export --table ", {"results", "steps", "peaks", "tensors"}, {"a_file.csv", "last"}),
-    ("snsim list ", {"nets", "gpus", "strategies"}, {"a_file.csv"}),
+    ("snsim list ", {"nets", "gpus", "clusters", "strategies"}, {"a_file.csv"}),
     ("snsim --gpu ", {"k40c", "a_profile.json"}, {"a_page.html", "a_file.csv"}),
     ("snsim --gpu a_", {"a_profile.json", "a_folder/"}, {"a_page.html", "a_file.csv"}),
     ("snsim sweep --nets alexnet,", {"alexnet,lenet", "alexnet,vgg16"}, {"lenet", "alexnet,a_page.html"}),

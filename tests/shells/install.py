@@ -16,6 +16,7 @@ COMMON = {
     "share/fish/vendor_completions.d/snsim.fish",
     "share/doc/snsim/README.md",
 } | {f"share/snsim/devices/{name}" for name in os.listdir(os.path.join(SOURCE, "sim", "device", "profiles"))} \
+  | {f"share/snsim/clusters/{name}" for name in os.listdir(os.path.join(SOURCE, "sim", "cluster", "profiles"))} \
   | {f"share/snsim/python/snsim/{name}" for name in os.listdir(os.path.join(SOURCE, "python", "snsim")) if name != "__pycache__"}
 INSTALLED = COMMON | {"share/man/man1/snsim.1", "share/zsh/site-functions/_snsim", "share/doc/snsim/CHANGELOG.md"}
 PACKAGED = COMMON | {"share/man/man1/snsim.1.gz", "share/zsh/vendor-completions/_snsim",
