@@ -8,6 +8,8 @@
 #include "models/record/record_net.h"
 #include "models/zoo/resolve.h"
 #include "models/zoo/zoo.h"
+#include "sim/parallel/shard.h"
+#include "sim/parallel/times.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -105,6 +107,31 @@ static sn_status load_device(const sn_args *args, sn_question *q, sn_err *err) {
   return sn_question_adapt(args, &q->device, &q->margin_bytes, err);
 }
 
+/* Where the GPUs of --parallel are. */
+static sn_status settle_cluster(const sn_args *args, sn_question *q, sn_err *err) {
+  sn_cluster *asked = &q->options.cluster;
+  const sn_mesh *mesh = &args->options.iteration.mesh;
+  const char *refused = sn_shard_refuses(q->options.iteration);
+  if (refused) return sn_fail(err, SN_BAD_USAGE, "%s", refused);
+  if (args->plan && !sn_mesh_is_one(mesh))
+    return sn_fail(err, SN_BAD_USAGE, "--plan writes plans of one GPU; leave --parallel out, or ask for --json");
+  uint32_t world = sn_mesh_world(mesh);
+  if (sn_mesh_is_one(mesh)) {
+    if (!*asked->name && !args->nodes) return SN_OK;
+    return sn_fail(err, SN_BAD_USAGE, "--%s says where several GPUs are, and one was asked for; add --parallel fsdp=8",
+                   *asked->name ? "cluster" : "nodes");
+  }
+  if (args->nodes && !*asked->name)
+    return sn_fail(err, SN_BAD_USAGE, "--nodes %" PRIu64 ": of which cluster? Add --cluster h100x8", args->nodes);
+  if (args->nodes && sn_cluster_set_nodes(asked, args->nodes, err) != SN_OK) return err->code;
+  if (args->nodes && sn_cluster_gpus(asked) != world)
+    return sn_fail(err, SN_BAD_USAGE,
+                   "--parallel %s takes %u GPUs, and %" PRIu64 " nodes of %s have %u; say --nodes %u", mesh->text,
+                   world, args->nodes, asked->name, sn_cluster_gpus(asked),
+                   (world + asked->gpus_per_node - 1) / asked->gpus_per_node);
+  return sn_mesh_cluster(mesh, asked, &q->device, &q->cluster, &q->assumed, err);
+}
+
 /* Behind the device, which may have a name of the user's own. */
 static sn_status load_prices(const sn_args *args, sn_question *q, sn_err *err) {
   q->epoch.samples = args->samples;
@@ -130,7 +157,7 @@ bool sn_question_asks_pytorch(const sn_question *q) {
 
 bool sn_question_is_of_pytorch(const sn_args *args) {
   return sn_precision_is_amp(args->options.iteration.precision) || *args->freeze ||
-         (args->net && sn_net_lora(args->net));
+         !sn_mesh_is_one(&args->options.iteration.mesh) || (args->net && sn_net_lora(args->net));
 }
 
 /* Those that are named, else the runtime's. */
@@ -260,7 +287,8 @@ sn_status sn_question_open(const sn_args *args, sn_question *question, sn_err *e
   question->options.planned = show_plans;
   question->options.watcher = question;
   question->options.iteration.freeze = args->freeze;
-  if (load_device(args, question, err) != SN_OK || load_prices(args, question, err) != SN_OK) {
+  if (load_device(args, question, err) != SN_OK || settle_cluster(args, question, err) != SN_OK ||
+      load_prices(args, question, err) != SN_OK) {
     sn_question_free(question);
     return err->code;
   }

@@ -19,6 +19,8 @@ typedef struct sn_question {
   sn_calibration *calibration; /* what was measured of it, or NULL; options.calibration is the same */
   sn_epoch epoch;              /* what is to be told of one; its prices are the question's */
   sn_net *net;
+  sn_cluster cluster; /* of several GPUs: where they are */
+  bool assumed;       /* no cluster of such GPUs is known */
   sn_options options;
   sn_strategy strategies[SN_ARGS_STRATEGIES];
   uint32_t n_strategies;

@@ -379,6 +379,12 @@ static const sn_option options[] = {
      "reshard=yes|no|N, keep-last=yes, prefetch=K, reduce=bf16); dp=N, DistributedDataParallel (bucket=25MiB, "
      "view=yes); both, HSDP. docs/parallel.md.",
      sn__parse_condition, 0},
+    {"cluster", "CLUSTER|FILE.json", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE, "How",
+     "With --parallel: which GPUs they are and how fast they speak to each other (`snsim list clusters`). Default: the "
+     "known one of this GPU, else PCIe is assumed.",
+     sn__parse_condition, 0},
+    {"nodes", "N", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE, "How",
+     "Of the cluster. Default: as many as --parallel fills.", sn__parse_nodes, offsetof(sn_args, nodes)},
     {"freeze", "GLOB,..", 0,
      SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP | SN_CMD_GRAPH | SN_CMD_RUN | SN_CMD_VALIDATE, "How",
      "Layers that are not trained, by their names, such as 'layer[12]*': no gradients, no optimizer state, and no "

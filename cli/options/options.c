@@ -322,6 +322,7 @@ static sn_status take_units(sn_args *args, sn_err *err) {
 /* Of commands that ask about a GPU. */
 static void take_gpu(sn_args *args) {
   const unsigned asking = SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_MEMCOST | SN_CMD_PLAY | SN_CMD_DTR;
+  if (*args->options.cluster.name && !args->profile) args->gpu = args->profile = args->options.cluster.gpu;
   if (args->profile || !(args->command->bit & asking)) return;
   const sn_gpu_meant meant = sn_gpu_unnamed();
   args->gpu = meant.name;

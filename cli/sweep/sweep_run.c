@@ -122,6 +122,7 @@ static void fill_row(const run *r, uint32_t group, uint32_t strategy, const char
                         .iteration_ns = p->iteration_ns,
                         .stall_ns = p->stall_ns,
                         .images_per_second = p->images_per_second};
+  row->conditions.parallel = row->conditions.cluster = ""; /* which options had room for */
 }
 
 /* Some of a group's points may be stored: whoever deletes failed points by hand has those computed again. */

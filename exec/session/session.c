@@ -335,6 +335,7 @@ static sn_status fill_head(const sn_session *s, sn_run *run, sn_err *err) {
                   .failures = s->failures,
                   .arena = s->arena};
   run->conditions.freeze = sn_arena_text(s->arena, run->conditions.freeze);
+  run->conditions.parallel = run->conditions.cluster = ""; /* which what was asked had room for */
   return run->net && run->gpu && run->device && run->data && run->conditions.freeze ? SN_OK : sn_fail_memory(err);
 }
 

@@ -4,7 +4,7 @@ const run = data.run, results = data.results;
 let N, T; /* of the graph looked at: forward steps, and those with the backward ones behind them */
 const PASSES = {f: "forward", b: "backward", u: "update"};
 const BAR_KINDS = ["compute", "out", "in", "stall", "alloc", "release"];
-const BLOCK = 1024, CACHING_BLOCK = 512, LANES = 8;
+const BLOCK = 1024, CACHING_BLOCK = 512, LANES = 13;
 const PARTS_OF_STEPS = ["", ", filter", ", data"];
 
 /* Steps and tensors are those of a graph, and several strategies may share one: `data` has the members of the one that

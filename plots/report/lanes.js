@@ -1,12 +1,13 @@
 /* The lanes: bars of computing, copies and stalls over time, and the pool's content below on the same axis. */
 
 const LANE_TOP = 20, LANE_HEIGHT = 34, LANE_GAP = 8, LEVEL_HEIGHT = 90;
-const LANE_NAMES = ["compute", "copy out", "copy in", "compute2", "compute3", "compute4", "compute5", "compute6"];
+const LANE_NAMES = ["compute", "copy out", "copy in", "compute2", "compute3", "compute4", "compute5", "compute6",
+  "tp", "fsdp", "dp", "send", "receive"];
 
 /* The lanes from top to bottom: where operations run side by side those that have any. */
 function laneRows(r) {
-  if (!r.corun) return [0, 1, 2];
   const used = new Set(r.bars.filter((bar) => bar.kind !== "stall").map((bar) => bar.lane));
+  if (!r.corun) return [0, 1, 2, ...[8, 9, 10, 11, 12].filter((lane) => used.has(lane))];
   return [0, 3, 4, 5, 6, 7, 1, 2].filter((lane) => used.has(lane));
 }
 

@@ -7,6 +7,7 @@
 #include "sim/device/device.h"
 #include "sim/graph/route_resize.h"
 #include "sim/parallel/shard.h"
+#include "sim/parallel/times.h"
 #include "sim/plan/lower.h"
 
 #include <stdlib.h>
@@ -70,10 +71,25 @@ static sn_status go_by_like(sn__question *q, sn_strategy strategy, const sn__que
   return q->err->code;
 }
 
+/* What crosses links. */
+static sn_status time_transfers(sn__question *q, sn__question_graph *g) {
+  sn_cluster cluster;
+  bool assumed;
+  if (!g->route->mesh) return SN_OK;
+  if (sn_mesh_cluster(g->route->mesh, &q->options->cluster, q->device, &cluster, &assumed, q->err) != SN_OK)
+    return q->err->code;
+  int64_t *ns = calloc((size_t)g->route->n_transfers + 1, sizeof *ns);
+  if (!ns) return sn_fail_memory(q->err);
+  sn_transfers_time(g->route, &cluster, ns);
+  sn_costs_set_transfers(g->costs, ns, g->route->n_transfers, q->err);
+  free(ns);
+  return q->err->code;
+}
+
 static sn_status make_costs(sn__question *q, sn_strategy strategy, sn__question_graph *g) {
   if (g->costs || !sn_dialect_of(strategy.dialect)->eager) return SN_OK;
   g->costs = sn_caching_costs(q->net, q->model, q->options->iteration.precision, q->options->workspace, q->err);
-  if (!g->costs) return q->err->code;
+  if (!g->costs || time_transfers(q, g) != SN_OK) return q->err->code;
   if (q->options->calibration) sn_calibration_apply(q->options->calibration, q->net, g->costs);
   return SN_OK;
 }
@@ -95,7 +111,7 @@ static sn_status check_recording(const sn__question *q, sn_strategy strategy) {
 sn_status sn__question_open_graph(sn__question *q, sn_strategy strategy) {
   sn__question_graph *g = sn__question_graph_of(q, strategy);
   const char *refused = sn_strategy_refuses(strategy, q->options->iteration);
-  if (!refused) refused = sn_shard_refuses(strategy.dialect, q->options->iteration);
+  if (!refused) refused = sn_shard_refuses(q->options->iteration);
   if (refused) return sn_fail(q->err, SN_BAD_INPUT, "%s", refused);
   if (check_recording(q, strategy) != SN_OK) return q->err->code;
   if (make_route(q, strategy, g) != SN_OK || go_by_like(q, strategy, g) != SN_OK) return q->err->code;

@@ -284,6 +284,7 @@ sn_status sn_result_begin_run(const char *spec, const sn_net *net, const sn_rout
                   .arena = arena};
   run->conditions.freeze = sn_arena_text(arena, run->conditions.freeze);
   run->conditions.parallel = sn_arena_text(arena, run->conditions.parallel);
+  run->conditions.cluster = sn_arena_text(arena, run->conditions.cluster);
   return run->net && run->net_name && run->gpu && run->conditions.freeze && run->conditions.parallel
              ? SN_OK
              : sn_fail_memory(err);

@@ -64,7 +64,7 @@ static sn_plan *plan_in(sn__question *q, sn_strategy strategy, uint64_t pool_byt
       .link = sn_link_of(q->device, q->options->external),
       .strategy = strategy,
       .workspace = sn__question_workspace(q, strategy),
-      .placement = own ? SN_PLACEMENT_FIRST_FIT : q->options->placement,
+      .placement = own || schedule->route->mesh ? SN_PLACEMENT_FIRST_FIT : q->options->placement,
       .pool_bytes = pool_bytes,
       .external_limit = q->options->external == SN_EXTERNAL_HOST ? q->device->host_memory_bytes : 0,
       .packings = &q->packings,

@@ -42,6 +42,7 @@ struct sn_costs {
   bool inference;
   bool measured;                 /* something is */
   char layouts[SN_LAYOUTS_TEXT]; /* empty: plain */
+  const int64_t *transfers;      /* of a route; NULL: none */
   sn_arena *arena;
 };
 
@@ -540,14 +541,30 @@ static int64_t work_ns(const sn_device *d, const sn_step_work *work) {
   return ns > 0 ? ns : roofline(d, how.flops * how.share, work->flops, bytes, work->launches);
 }
 
+sn_status sn_costs_set_transfers(sn_costs *costs, const int64_t *ns, uint32_t count, sn_err *err) {
+  int64_t *copy = sn_arena_alloc(costs->arena, count, sizeof *copy);
+  if (!copy) return sn_fail_memory(err);
+  memcpy(copy, ns, count * sizeof *copy);
+  costs->transfers = copy;
+  return SN_OK;
+}
+
+/* What one of several GPUs does beside its layers' steps: a copy reads and writes all that is transferred. */
+static int64_t beside_ns(const sn_costs *costs, const sn_route *route, const sn_step *step) {
+  double bytes = (double)route->transfers[step->sum].bytes;
+  if (step->kernel != SN_TRANSFER) return bytes > 0 ? moved(costs->device, 2 * bytes, 1) : 0;
+  return costs->transfers ? costs->transfers[step->sum] : 0;
+}
+
 int64_t sn_costs_of(const sn_costs *costs, const sn_route *route, const sn_step *step, const uint8_t algo[2]) {
+  if (sn_step_is_beside(step)) return beside_ns(costs, route, step);
   if (route->work) return work_ns(costs->device, &route->work[step - route->steps]);
   if (step->kernel == SN_SUM) return sn_costs_kernel(costs, step, algo, false);
   return sn_costs_step(costs, step->layer, step->pass, algo);
 }
 
 int64_t sn_costs_host_ns(const sn_costs *costs, const sn_route *route, const sn_step *step) {
-  if (costs->measured) return 0;
+  if (costs->measured || step->kernel == SN_TRANSFER) return 0;
   if (route->work) return route->work[step - route->steps].launches * costs->device->host_ns;
   return route->dialect->eager && step->pass != SN_UPDATE ? costs->device->host_ns : 0;
 }

@@ -83,7 +83,8 @@ static void fill_buckets(maker *m) {
 }
 
 static uint32_t transfer(maker *m, uint32_t group, uint64_t bytes) {
-  return sn__edit_transfer(&m->e, (sn_transfer){SN_ALL_REDUCE, SN_MESH_DP, group, bytes});
+  return sn__edit_transfer(&m->e,
+                           (sn_transfer){SN_ALL_REDUCE, SN_MESH_DP, group, sn_mesh_size(m->mesh, SN_MESH_DP), bytes});
 }
 
 /* They are there before the first step. */

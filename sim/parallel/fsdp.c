@@ -68,7 +68,9 @@ static uint32_t layer_of(const maker *m, uint32_t group) {
 }
 
 static uint32_t transfer(maker *m, uint32_t group, sn_transfer_kind kind, sn_mesh_axis axis, uint64_t bytes) {
-  return sn__edit_transfer(&m->e, (sn_transfer){.kind = kind, .axis = (uint8_t)axis, .group = group, .bytes = bytes});
+  uint32_t ranks = kind == SN_ALL_GATHER && m->states[group].small ? m->mesh->reshard : sn_mesh_size(m->mesh, axis);
+  return sn__edit_transfer(
+      &m->e, (sn_transfer){.kind = kind, .axis = (uint8_t)axis, .group = group, .ranks = ranks, .bytes = bytes});
 }
 
 /* ---- gathering ---- */

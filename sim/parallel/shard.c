@@ -8,24 +8,22 @@
 
 #include <stdio.h>
 
-const char *sn_shard_refuses(sn_dialect_id dialect, sn_iteration iteration) {
+const char *sn_shard_refuses(sn_iteration iteration) {
   const sn_mesh *mesh = &iteration.mesh;
   sn_optimizer kind = sn_optimizer_kind(iteration.optimizer);
-  if (sn_mesh_is_one(mesh))
-    return iteration.master
-               ? "bf16-master keeps shards in four bytes, and one GPU has none; ask with --parallel fsdp=8, or for bf16"
-               : NULL;
-  if (dialect != SN_DIALECT_PYTORCH) return "several GPUs are PyTorch's: ask for pytorch, or pytorch+recompute=units";
+  bool sharded = sn_mesh_size(mesh, SN_MESH_FSDP) > 1;
+  if (iteration.master && !sharded)
+    return "bf16-master keeps shards in four bytes, and there are none; add --parallel fsdp=8, or ask for bf16";
+  if (sn_mesh_is_one(mesh)) return NULL;
   if (sn_mesh_size(mesh, SN_MESH_TP) > 1) return "tensor parallel (tp) is not simulated yet; ask for fsdp or dp";
   if (sn_mesh_size(mesh, SN_MESH_PP) > 1) return "pipelines (pp) are not simulated yet; ask for fsdp or dp";
+  if (mesh->zero > 0) return "DeepSpeed's zero is not simulated yet; fsdp=N is its stage 3";
   if (iteration.inference) return "fsdp and dp are of training; leave --inference or --parallel out";
   bool plain = kind == SN_OPTIMIZER_SGD || kind == SN_OPTIMIZER_MOMENTUM || kind == SN_OPTIMIZER_ADAM ||
                kind == SN_OPTIMIZER_ADAMW;
   if (!plain) return "of several GPUs optimizers are sgd, momentum, adam and adamw";
-  if (sn_optimizer_is_loop(iteration.optimizer)) return "of several GPUs optimizers are impl=foreach and impl=fused";
-  if (iteration.master && sn_mesh_size(mesh, SN_MESH_FSDP) == 1)
-    return "bf16-master is of shards: ask with fsdp=8, or for bf16";
-  return NULL;
+  return sn_optimizer_is_loop(iteration.optimizer) ? "of several GPUs optimizers are impl=foreach and impl=fused"
+                                                   : NULL;
 }
 
 /* Weights of 4 bits are bytes of another kind, which fully_shard() refuses. */

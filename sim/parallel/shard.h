@@ -23,8 +23,8 @@
  * there is one GPU. SN_BAD_INPUT: what cannot be shared, with the nearest that can. O(steps + accesses + parameters). */
 sn_route *sn_shard(sn_route *whole, sn_iteration iteration, sn_err *err);
 
-/* Why an iteration's mesh cannot be asked about in a dialect, whatever the network, without a full stop; NULL: it can.
- */
-const char *sn_shard_refuses(sn_dialect_id dialect, sn_iteration iteration);
+/* Why an iteration's mesh cannot be asked about, whatever network and strategy (sn_strategy_refuses()), with what can;
+ * without a full stop. NULL: it can. */
+const char *sn_shard_refuses(sn_iteration iteration);
 
 #endif

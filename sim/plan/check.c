@@ -176,7 +176,7 @@ static sn_status check_alloc(checker *c, const sn_instr *i) {
   state *t = &c->states[i->id];
   char text[SN_TENSOR_NAME];
   if (t->resident) return reject(c, SN_RULE_MEMORY, "%s is allocated already", name(c, i->id, text));
-  if (c->corun && !behind(c, i->lane, touched_of(c, DEVICE, i->id)))
+  if ((c->corun || c->plan->transfers) && !behind(c, i->lane, touched_of(c, DEVICE, i->id)))
     return reject(c, SN_RULE_FENCES, "%s is allocated again while another lane may still use it", name(c, i->id, text));
   sn_status status = check_place(c, i);
   if (status != SN_OK) return status;
@@ -244,6 +244,8 @@ static sn_status check_access(checker *c, const sn_instr *i, uint32_t index) {
 /* Whether the step is due, or may run again. */
 static sn_status check_turn(checker *c, const sn_instr *i) {
   const sn_step *step = &c->route->steps[i->id];
+  if (c->plan->transfers && i->lane != sn_step_lane(c->route, i->id))
+    return reject(c, SN_RULE_ORDER, "step %u is of lane %s", i->id + 1, sn_lane_name(sn_step_lane(c->route, i->id)));
   if (!i->rerun && i->id != c->next_step)
     return reject(c, SN_RULE_ORDER, "step %u runs where step %u is due", i->id + 1, c->next_step + 1);
   const sn_again *again = c->next_again < c->route->n_again ? &c->route->again[c->next_again] : NULL;

@@ -54,8 +54,10 @@ sn_status sn__emit_begin(sn__emit *e, const sn_route *route, uint64_t limit, boo
   *e = (sn__emit){.route = route, .limit = limit, .cache = cache, .err = err, .newest = SN_NONE, .oldest = SN_NONE};
   e->plan = calloc(1, sizeof *e->plan);
   e->places = calloc(route->n_tensors, sizeof *e->places);
-  if (!e->plan || !e->places) return sn_fail_memory(err);
-  e->lanes = (sn__lanes){.plan = e->plan, .n_lanes = SN_PLAIN_LANES, .err = err};
+  if (route->mesh) e->beside = calloc(route->n_tensors, sizeof *e->beside);
+  if (!e->plan || !e->places || (route->mesh && !e->beside)) return sn_fail_memory(err);
+  e->plan->transfers = route->mesh != NULL;
+  e->lanes = (sn__lanes){.plan = e->plan, .n_lanes = sn_plan_lanes(e->plan), .err = err};
   e->plan->route = route;
   e->plan->pool_limit = limit;
   e->plan->placement = SN_PLACEMENT_FIRST_FIT;
@@ -63,8 +65,32 @@ sn_status sn__emit_begin(sn__emit *e, const sn_route *route, uint64_t limit, boo
   return e->plan->use ? SN_OK : sn_fail_memory(err);
 }
 
+/* The pool of a tensor. */
+static sn_pool *pool_of(sn__emit *e, uint32_t tensor) {
+  sn_stream stream = e->beside ? sn_tensor_stream(&e->route->tensors[tensor]) : SN_STREAM_COMPUTE;
+  return stream == SN_STREAM_COMPUTE ? &e->pool : &e->streams[stream];
+}
+
+/* The streams' pools lie behind compute's, which then is as large as all. */
+static void join_streams(sn__emit *e) {
+  uint64_t base[SN_STREAMS] = {0}, end = e->pool.high_water;
+  for (sn_stream s = SN_STREAM_COMPUTE + 1; s < SN_STREAMS; s++) {
+    base[s] = end;
+    end += e->streams[s].high_water;
+    e->pool.reserved_peak += e->streams[s].reserved_peak;
+  }
+  for (uint32_t n = 0; n < e->plan->n_instrs; n++) {
+    sn_instr *i = &e->plan->instrs[n];
+    if (i->kind == SN_ALLOC || i->kind == SN_RELEASE) i->offset += base[sn_tensor_stream(&e->route->tensors[i->id])];
+  }
+  e->pool.high_water = end;
+}
+
 sn_plan *sn__emit_end(sn__emit *e, sn_status status) {
   sn__lanes_clear(&e->lanes);
+  if (e->plan && e->beside) join_streams(e);
+  for (sn_stream s = SN_STREAM_COMPUTE + 1; s < SN_STREAMS; s++) sn_pool_clear(&e->streams[s]);
+  free(e->beside);
   free(e->places);
   free(e->changes);
   if (e->plan) {
@@ -84,7 +110,8 @@ void sn__emit_step(sn__emit *e, uint32_t step) {
   meter(e);
 }
 
-void sn__emit_lock(sn__emit *e, const sn_step *step) {
+void sn__emit_lock(sn__emit *e, uint32_t index, const sn_step *step) {
+  e->lane = e->beside ? sn_step_lane(e->route, index) : SN_LANE_COMPUTE;
   e->execution++;
   e->packed = false;
   e->before = (sn__number_set){e->pool.high_water, e->pool.reserved_peak, e->pool.largest_hole};
@@ -107,7 +134,8 @@ static sn_status book_out(sn__emit *e, uint32_t tensor) {
   sn__place *p = &e->places[tensor];
   p->resident = false;
   if (sn__emit_listed(e, tensor)) list_remove(e, tensor);
-  return sn_pool_give(&e->pool, p->offset, e->route->tensors[tensor].bytes) == SN_OK ? SN_OK : sn_fail_memory(e->err);
+  sn_status status = sn_pool_give(pool_of(e, tensor), p->offset, e->route->tensors[tensor].bytes);
+  return status == SN_OK ? SN_OK : sn_fail_memory(e->err);
 }
 
 static sn_status book_eviction(sn__emit *e, uint32_t tensor) {
@@ -150,7 +178,10 @@ sn_status sn__emit_change(sn__emit *e, uint32_t tensor, sn__change_kind kind) {
     status = book_out(e, tensor);
   } else {
     uint64_t bytes = e->route->tensors[tensor].bytes;
-    status = find_room(e, sn_pool_take, bytes, &p->offset);
+    sn_pool *pool = pool_of(e, tensor);
+    status = pool == &e->pool                                    ? find_room(e, sn_pool_take, bytes, &p->offset)
+             : sn_pool_take(pool, bytes, UINT64_MAX, &p->offset) ? SN_OK
+                                                                 : sn_fail_memory(e->err);
     if (status != SN_OK) return status;
     e->plan->bare_bytes = sn_max(e->plan->bare_bytes, p->offset + sn_pool_round(bytes));
     p->resident = true;
@@ -163,6 +194,74 @@ sn_status sn__emit_workspace(sn__emit *e, uint64_t bytes, uint64_t *offset) {
   return find_room(e, sn_pool_touch, bytes, offset);
 }
 
+/* ---- of one of several GPUs ---- */
+
+/* What a lane does next with a tensor comes behind what others did: all of it where it changes it or gives it back. */
+static sn_status order_use(sn__emit *e, uint32_t tensor, sn_lane lane, bool changes) {
+  const sn__beside *b = &e->beside[tensor];
+  sn_status status = SN_OK;
+  if (lane != SN_LANE_COMPUTE)
+    status = order(e, lane, SN_LANE_COMPUTE, changes ? b->computed : e->places[tensor].wrote);
+  if (status == SN_OK && b->lane != lane && (changes || b->wrote || lane != SN_LANE_COMPUTE))
+    status = order(e, lane, (sn_lane)b->lane, b->transferred);
+  return status;
+}
+
+/* Behind whoever had memory of its stream before. */
+static sn_status order_beside(sn__emit *e, uint32_t tensor, sn_lane lane) {
+  sn_stream stream = sn_tensor_stream(&e->route->tensors[tensor]);
+  e->beside[tensor] = (sn__beside){.lane = (uint8_t)lane, .home = (uint8_t)lane};
+  if (stream == SN_STREAM_COMPUTE) return order(e, lane, SN_LANE_COMPUTE, e->freed_at);
+  return sn__lanes_order_all(&e->lanes, lane, e->freed[stream], e->step);
+}
+
+static sn_status write_release_beside(sn__emit *e, uint32_t tensor) {
+  const sn__place *p = &e->places[tensor];
+  sn_stream stream = sn_tensor_stream(&e->route->tensors[tensor]);
+  sn_lane lane = stream == SN_STREAM_COMPUTE ? SN_LANE_COMPUTE : (sn_lane)e->beside[tensor].home;
+  uint64_t bytes = e->route->tensors[tensor].bytes;
+  sn_status status = order_use(e, tensor, lane, true);
+  if (status == SN_OK) status = order(e, lane, SN_LANE_OUT, p->copied_out);
+  if (status == SN_OK) status = order(e, lane, SN_LANE_IN, p->copied_in);
+  if (status == SN_OK)
+    status = add(e, (sn_instr){.kind = SN_RELEASE,
+                               .lane = (uint8_t)lane,
+                               .id = tensor,
+                               .offset = p->offset,
+                               .bytes = sn_pool_round(bytes)});
+  uint32_t clock = e->lanes.of[lane].clock;
+  *(stream == SN_STREAM_COMPUTE ? &e->freed_at : &e->freed[stream][lane]) = clock;
+  e->live_bytes -= bytes;
+  e->live_tensors--;
+  return status;
+}
+
+static sn_status order_accesses_beside(sn__emit *e, const sn_step *step) {
+  sn_status status = SN_OK;
+  for (uint32_t i = 0; i < step->n_accesses && status == SN_OK; i++) {
+    sn_access access = e->route->accesses[step->first_access + i];
+    status = order_use(e, access.tensor, e->lane, access.mode != SN_READ);
+    if (status == SN_OK && e->lane != SN_LANE_COMPUTE)
+      status = order(e, e->lane, SN_LANE_IN, e->places[access.tensor].copied_in);
+  }
+  return status;
+}
+
+/* A fence behind each step that others wait for, so that nobody waits for what is listed after it. */
+static sn_status note_beside(sn__emit *e, const sn_step *step) {
+  uint32_t clock = e->lanes.of[e->lane].clock;
+  for (uint32_t i = 0; i < step->n_accesses; i++) {
+    sn_access access = e->route->accesses[step->first_access + i];
+    sn__beside *b = &e->beside[access.tensor];
+    if (e->lane == SN_LANE_COMPUTE) {
+      b->computed = clock;
+      continue;
+    }
+    *b = (sn__beside){b->computed, clock, (uint8_t)e->lane, b->home, b->wrote || access.mode != SN_READ};
+  }
+  return sn_step_is_beside(step) ? signal_lane(e, e->lane) : SN_OK;
+}
+
 /* ---- and into the plan ---- */
 
 static sn_status write_alloc(sn__emit *e, uint32_t tensor, sn_lane lane) {
@@ -170,7 +269,7 @@ static sn_status write_alloc(sn__emit *e, uint32_t tensor, sn_lane lane) {
   uint64_t bytes = e->route->tensors[tensor].bytes;
   /* Memory is given back on the compute lane only: being behind the last time covers whoever had it before. And whoever
    * may have it when addresses change (sim/plan/place.h), so this is not narrowed to its own bytes. */
-  sn_status status = order(e, lane, SN_LANE_COMPUTE, e->freed_at);
+  sn_status status = e->beside ? order_beside(e, tensor, lane) : order(e, lane, SN_LANE_COMPUTE, e->freed_at);
   if (status != SN_OK) return status;
   p->wrote = p->copied_out = p->copied_in = p->version = 0;
   e->live_bytes += bytes;
@@ -184,6 +283,7 @@ static sn_status write_alloc(sn__emit *e, uint32_t tensor, sn_lane lane) {
 }
 
 static sn_status write_release(sn__emit *e, uint32_t tensor) {
+  if (e->beside) return write_release_beside(e, tensor);
   const sn__place *p = &e->places[tensor];
   uint64_t bytes = e->route->tensors[tensor].bytes;
   sn_status status = order_compute(e, p->copied_out, p->copied_in);
@@ -214,6 +314,7 @@ sn_status sn__emit_copy_out(sn__emit *e, uint32_t tensor) {
   uint64_t bytes = e->route->tensors[tensor].bytes;
   take_host_slot(e, tensor);
   sn_status status = order(e, SN_LANE_OUT, SN_LANE_COMPUTE, p->wrote);
+  if (status == SN_OK && e->beside) status = order_use(e, tensor, SN_LANE_OUT, false);
   if (status == SN_OK) status = order(e, SN_LANE_OUT, SN_LANE_IN, p->copied_in);
   if (status == SN_OK) status = order(e, SN_LANE_OUT, SN_LANE_IN, p->host_read);
   if (status == SN_OK)
@@ -246,7 +347,7 @@ static sn_status write_change(sn__emit *e, sn__change change) {
   sn_status status = SN_OK;
   switch (change.kind) {
   case SN__ALLOC:
-    return write_alloc(e, change.tensor, SN_LANE_COMPUTE);
+    return write_alloc(e, change.tensor, e->lane);
   case SN__FETCH:
     status = write_alloc(e, change.tensor, SN_LANE_IN);
     return status == SN_OK ? write_copy_in(e, change.tensor) : status;
@@ -314,7 +415,7 @@ static void note_accesses(sn__emit *e, const sn_step *step) {
   for (uint32_t i = 0; i < step->n_accesses; i++) {
     sn_access access = e->route->accesses[step->first_access + i];
     if (access.mode == SN_READ) continue;
-    e->places[access.tensor].wrote = clock;
+    if (e->lane == SN_LANE_COMPUTE) e->places[access.tensor].wrote = clock;
     e->places[access.tensor].version++;
   }
 }
@@ -324,19 +425,21 @@ sn_status sn__emit_compute(sn__emit *e, uint32_t step, bool rerun, const uint8_t
   if (e->books) return SN_OK;
   sn_step_use *use = &e->plan->use[e->step];
   use->workspace_bytes = sn_max(use->workspace_bytes, sn_pool_round(bytes));
-  sn_status status = order_accesses(e, sn_route_run(e->route, step, rerun));
+  const sn_step *run = sn_route_run(e->route, step, rerun);
+  sn_status status = order_accesses(e, run);
+  if (status == SN_OK && e->beside) status = order_accesses_beside(e, run);
   if (status == SN_OK)
     status = add(e, (sn_instr){.kind = SN_COMPUTE,
-                               .lane = SN_LANE_COMPUTE,
+                               .lane = (uint8_t)e->lane,
                                .id = step,
                                .rerun = rerun,
                                .algo = {algo[0], algo[1]},
                                .offset = offset,
                                .bytes = sn_pool_round(bytes)});
   if (status != SN_OK) return status;
-  note_accesses(e, sn_route_run(e->route, step, rerun));
+  note_accesses(e, run);
   if (bytes > 0) e->freed_at = e->lanes.of[SN_LANE_COMPUTE].clock;
   e->blocks += bytes > 0;
   e->plan->counts.recomputed_layers += rerun;
-  return SN_OK;
+  return e->beside ? note_beside(e, run) : SN_OK;
 }

@@ -8,6 +8,10 @@
  * wrote it on the compute lane and that copied it on the others, and has the lane that uses it next ordered behind
  * that.
  *
+ * Of one of several GPUs transfers are steps on lanes of their own. What they make has a pool for each stream
+ * (sn_tensor_stream()), which lie one behind the other; it is given back on the lane that made it, behind whoever used
+ * it. All other memory is given back on the compute lane, as ever.
+ *
  * Changes. What a step needs is booked before any of it is written: who leaves, who comes, at which address
  * (sn__emit_change), so that nothing is brought in for a step that then cannot be placed. sn__emit_settle() writes it.
  *
@@ -23,7 +27,7 @@
 #define SN_SIM_PLAN_EMIT_H
 
 #include "base/err.h"
-#include "sim/graph/pass.h"
+#include "sim/graph/route.h"
 #include "sim/memory/pool.h"
 #include "sim/plan/lanes.h"
 #include "sim/plan/plan.h"
@@ -44,6 +48,14 @@ typedef struct sn__place {
   uint32_t locked;                /* by execution number */
   bool resident, has_host_slot;
 } sn__place;
+
+/* What the lanes of transfers do with a tensor, of one of several GPUs. Clocks as above. */
+typedef struct sn__beside {
+  uint32_t computed;    /* the compute lane touched it */
+  uint32_t transferred; /* and `lane` did, by a transfer */
+  uint8_t lane, home;   /* home: that on which it was allocated */
+  bool wrote;           /* it was made or changed there */
+} sn__beside;
 
 /* A change of what is on the device. */
 typedef enum sn__change_kind {
@@ -69,8 +81,12 @@ typedef struct sn__emit {
   sn_err *err;
   sn__lanes lanes;
   sn_pool pool;
-  uint64_t limit; /* the pool on offer */
-  bool counts;    /* room is what is not reserved, in bytes, and not a hole: addresses may pass the limit */
+  sn_pool streams[SN_STREAMS];          /* of other streams than compute's, of one of several GPUs */
+  sn__beside *beside;                   /* per tensor; NULL: there is one GPU */
+  uint32_t freed[SN_STREAMS][SN_LANES]; /* of those: the clock at which a lane gave memory back */
+  sn_lane lane;                         /* of the step at hand */
+  uint64_t limit;                       /* the pool on offer */
+  bool counts; /* room is what is not reserved, in bytes, and not a hole: addresses may pass the limit */
   bool cache;
   bool narrow; /* the cache lists the outputs of CONVs and FORKs only */
   bool books;  /* only they are kept: nothing is written */
@@ -95,8 +111,9 @@ sn_plan *sn__emit_end(sn__emit *e, sn_status status);
 /* What follows belongs to `step`. */
 void sn__emit_step(sn__emit *e, uint32_t step);
 
-/* Locks the tensors of a step against eviction until the next call. */
-void sn__emit_lock(sn__emit *e, const sn_step *step);
+/* Step `index` is at hand, which touches what `step` does: its tensors are locked against eviction until the next call.
+ */
+void sn__emit_lock(sn__emit *e, uint32_t index, const sn_step *step);
 
 /* Books a change: the pool, the list and `resident` follow at once, the plan with sn__emit_settle(). Who has to leave
  * for what comes is booked before it. SN_NO_FIT (without an error recorded): see above; what was booked by then is

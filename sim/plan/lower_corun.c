@@ -406,7 +406,7 @@ static sn_status allocate_all(lowering *l) {
                        .cores = (uint16_t)l->wish->cores->count,
                        .slots = (uint16_t)l->wish->cores->slots};
   snprintf(l->plan->layouts, sizeof l->plan->layouts, "%s", sn_costs_layouts(l->wish->costs));
-  l->lanes = (sn__lanes){.plan = l->plan, .n_lanes = SN_LANES, .err = l->err};
+  l->lanes = (sn__lanes){.plan = l->plan, .n_lanes = SN_CORUN_LANES, .err = l->err};
   for (uint32_t life = 0; life < l->ops->n_lives; life++) l->users_left[life] = l->ops->lives[life].n_users;
   l->plan->use = calloc(l->route->n_steps, sizeof *l->plan->use);
   return l->plan->use ? SN_OK : sn_fail_memory(l->err);

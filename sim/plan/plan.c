@@ -56,9 +56,17 @@ const char *sn_instr_kind_name(sn_instr_kind kind) {
 }
 
 const char *sn_lane_name(sn_lane lane) {
-  static const char *const names[SN_LANES] = {"compute",  "out",      "in",       "compute2",
-                                              "compute3", "compute4", "compute5", "compute6"};
+  static const char *const names[SN_LANES] = {"compute",  "out", "in",   "compute2", "compute3", "compute4", "compute5",
+                                              "compute6", "tp",  "fsdp", "dp",       "send",     "receive"};
   return names[lane];
+}
+
+sn_lane sn_step_lane(const sn_route *route, uint32_t step) {
+  const sn_step *s = &route->steps[step];
+  if (s->kernel != SN_TRANSFER) return SN_LANE_COMPUTE;
+  const sn_transfer *t = &route->transfers[s->sum];
+  if (t->kind == SN_RECEIVE) return SN_LANE_RECEIVE;
+  return (sn_lane)(SN_LANE_TP + t->axis);
 }
 
 /* cJSON writes the quotes and escapes of names; everything else is numbers and words of ours. */

@@ -27,14 +27,21 @@
 #include <stdio.h>
 
 /* Those behind the first SN_PLAIN_LANES compute, as the first does: only co-run plans use them
- * (sim/plan/lower_corun.h). */
+ * (sim/plan/lower_corun.h). Those behind the first SN_CORUN_LANES are communicators of one of several GPUs, and what it
+ * sends and receives: their steps are transfers, one after the other on each. */
 typedef enum sn_lane {
   SN_LANE_COMPUTE,
   SN_LANE_OUT,
   SN_LANE_IN,
   SN_PLAIN_LANES,
   SN_LANE_COMPUTE2 = SN_PLAIN_LANES,
-  SN_LANES = 8
+  SN_CORUN_LANES = 8,
+  SN_LANE_TP = SN_CORUN_LANES, /* by sn_mesh_axis */
+  SN_LANE_FSDP,
+  SN_LANE_DP,
+  SN_LANE_SEND,
+  SN_LANE_RECEIVE,
+  SN_LANES
 } sn_lane;
 
 typedef enum sn_instr_kind {
@@ -85,6 +92,8 @@ typedef struct sn_plan {
   uint64_t pool_limit;      /* the pool on offer when it was made */
   uint64_t pool_bytes;      /* high water of the addresses; nothing lies above */
   bool given_up;            /* it is only a beginning: sn_lower_counting() was to stop where placing it is hopeless */
+  bool transfers;           /* of one of several GPUs: its pool is one for each stream (sn_tensor_stream()), one behind
+                             * the other */
   bool roomy;               /* first fit has room for all of it in the pool on offer: a cache would send nothing out */
   uint64_t first_fit_bytes; /* pool_bytes as first fit has placed it */
   uint64_t bare_bytes;      /* the same of tensors alone, as first fit has placed them */
@@ -113,17 +122,24 @@ static inline bool sn_plan_is_corun(const sn_plan *plan) {
 }
 /* Lanes from 0 on that its instructions may be on. */
 static inline uint32_t sn_plan_lanes(const sn_plan *plan) {
-  return sn_plan_is_corun(plan) ? SN_LANES : SN_PLAIN_LANES;
+  return sn_plan_is_corun(plan) ? SN_CORUN_LANES : plan->transfers ? SN_LANES : SN_PLAIN_LANES;
 }
 static inline bool sn_lane_computes(sn_lane lane) {
-  return lane == SN_LANE_COMPUTE || lane >= SN_LANE_COMPUTE2;
+  return lane == SN_LANE_COMPUTE || (lane >= SN_LANE_COMPUTE2 && lane < SN_CORUN_LANES);
 }
+static inline bool sn_lane_transfers(sn_lane lane) {
+  return lane >= SN_CORUN_LANES;
+}
+
+/* The lane of a step's compute, but of co-run plans: the communicator's of a transfer. */
+sn_lane sn_step_lane(const sn_route *route, uint32_t step);
 
 /* Whether both pools are within their limits: what "fits" means everywhere. */
 bool sn_plan_fits(const sn_plan *plan);
 bool sn_plan_fits_outside(const sn_plan *plan); /* the external pool */
 
-/* "alloc", "release", "compute", ... and "compute", "out", "in", "compute2" .. "compute6" */
+/* "alloc", "release", "compute", ... and "compute", "out", "in", "compute2" .. "compute6", "tp", "fsdp", "dp", "send",
+ * "receive" */
 const char *sn_instr_kind_name(sn_instr_kind kind);
 const char *sn_lane_name(sn_lane lane);
 

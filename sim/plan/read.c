@@ -289,14 +289,14 @@ static const char *lane_name(uint32_t lane) {
 /* Lanes of operations side by side are known, but not of other plans. */
 static uint32_t read_lane(const reader *r, const cJSON *item) {
   const cJSON *value = cJSON_GetObjectItemCaseSensitive(item, "lane");
-  for (uint32_t lane = SN_PLAIN_LANES; !r->corun && cJSON_IsString(value) && lane < SN_LANES; lane++) {
+  for (uint32_t lane = SN_PLAIN_LANES; !r->corun && cJSON_IsString(value) && lane < SN_CORUN_LANES; lane++) {
     if (strcmp(lane_name(lane), value->valuestring) != 0) continue;
     sn_json_fail(r->doc, value, r->err,
                  "lane \"%s\" is of plans of operations side by side, which have a strategy with +corun and \"cores\"",
                  lane_name(lane));
     return SN_LANES;
   }
-  return read_name(r, item, "lane", r->corun ? SN_LANES : SN_PLAIN_LANES, lane_name);
+  return read_name(r, item, "lane", r->corun ? SN_CORUN_LANES : SN_PLAIN_LANES, lane_name);
 }
 
 static const char *algo_name(uint32_t algo) {

@@ -62,7 +62,7 @@ static int64_t compute_ns(const sn_device_model *m, const sn_instr *i, int64_t *
     *known = sn_costs_kernel(m->costs, step, i->algo, true);
     return sn_costs_kernel(m->costs, step, i->algo, false);
   }
-  *known = sn_costs_step_known(m->costs, step->layer, step->pass, i->algo);
+  *known = sn_step_is_beside(step) ? 0 : sn_costs_step_known(m->costs, step->layer, step->pass, i->algo);
   return sn_costs_of(m->costs, route, step, i->algo);
 }
 
@@ -71,6 +71,7 @@ static int64_t compute_ns(const sn_device_model *m, const sn_instr *i, int64_t *
  * ahead. */
 static int64_t wait_for_host(sn_device_model *m, uint32_t step, int64_t ns) {
   const sn_route *route = m->plan->route;
+  if (route->steps[step].kernel == SN_TRANSFER) return 0; /* on a lane of its own */
   m->issued_ns += sn_costs_host_ns(m->costs, route, &route->steps[step]);
   int64_t wait = m->issued_ns > m->done_ns ? m->issued_ns - m->done_ns : 0;
   m->done_ns += wait + ns;

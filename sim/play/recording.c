@@ -22,7 +22,7 @@ typedef struct form {
   uint8_t number, lanes, lane_mask, rerun, algos;
 } form;
 
-static const form plain = {1, SN_PLAIN_LANES, 3, 1 << 5, 1 << 6}, corun = {2, SN_LANES, 7, 1 << 6, 1 << 7};
+static const form plain = {1, SN_PLAIN_LANES, 3, 1 << 5, 1 << 6}, corun = {2, SN_CORUN_LANES, 7, 1 << 6, 1 << 7};
 
 static const form *form_of(const sn_plan *plan) {
   return sn_plan_is_corun(plan) ? &corun : &plain;

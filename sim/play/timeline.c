@@ -484,11 +484,15 @@ void sn_timeline_free(sn_timeline *timeline) {
 
 uint32_t sn_timeline_lanes(const sn_timeline *t, sn_lane lanes[SN_LANES]) {
   static const sn_lane order[SN_LANES] = {
-      SN_LANE_COMPUTE,      SN_LANE_COMPUTE2,     SN_LANE_COMPUTE2 + 1, SN_LANE_COMPUTE2 + 2,
-      SN_LANE_COMPUTE2 + 3, SN_LANE_COMPUTE2 + 4, SN_LANE_OUT,          SN_LANE_IN};
+      SN_LANE_COMPUTE,      SN_LANE_COMPUTE2, SN_LANE_COMPUTE2 + 1, SN_LANE_COMPUTE2 + 2, SN_LANE_COMPUTE2 + 3,
+      SN_LANE_COMPUTE2 + 4, SN_LANE_OUT,      SN_LANE_IN,           SN_LANE_TP,           SN_LANE_FSDP,
+      SN_LANE_DP,           SN_LANE_SEND,     SN_LANE_RECEIVE};
   uint32_t n = 0;
   for (uint32_t i = 0; i < SN_LANES; i++)
-    if (sn_timeline_is_corun(t) ? t->busy_ns[order[i]] > 0 : order[i] < SN_PLAIN_LANES) lanes[n++] = order[i];
+    if (!sn_timeline_is_corun(t) && order[i] < SN_PLAIN_LANES)
+      lanes[n++] = order[i];
+    else if (t->busy_ns[order[i]] > 0)
+      lanes[n++] = order[i];
   return n;
 }
 

@@ -7,6 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Nothing outlives the options. */
+static const char *own_text(const char *text) {
+  return *text ? text : "";
+}
+
 sn_conditions sn_conditions_of(const sn_options *options, const sn_net *net) {
   sn_optimizer optimizer = options->iteration.optimizer;
   return (sn_conditions){.pool_limit_bytes = options->pool_bytes,
@@ -18,7 +23,9 @@ sn_conditions sn_conditions_of(const sn_options *options, const sn_net *net) {
                          .inference = options->iteration.inference,
                          .precision = sn_iteration_precision_name(options->iteration),
                          .freeze = sn_iteration_freeze(options->iteration),
-                         .parallel = options->iteration.mesh.text,
+                         .parallel = own_text(options->iteration.mesh.text),
+                         .cluster = own_text(options->cluster.name),
+                         .nodes = *options->cluster.name ? options->cluster.nodes : 0,
                          .shared_link = options->shared_link};
 }
 
@@ -69,6 +76,19 @@ static sn_status apply_freeze(const sn_conditions *c, sn_options *o, sn_err *err
 
 static sn_status apply_parallel(const sn_conditions *c, sn_options *o, sn_err *err) {
   return sn_mesh_parse(c->parallel, &o->iteration.mesh, err);
+}
+
+static sn_status apply_cluster(const sn_conditions *c, sn_options *o, sn_err *err) {
+  if (strcmp(c->cluster, o->cluster.name) == 0) return err->code;
+  if (*c->cluster) return sn_cluster_load(c->cluster, &o->cluster, err);
+  o->cluster = (sn_cluster){0};
+  return SN_OK;
+}
+
+static sn_status apply_nodes(const sn_conditions *c, sn_options *o, sn_err *err) {
+  if (c->nodes == 0 || c->nodes == o->cluster.nodes) return err->code;
+  if (*o->cluster.name) return sn_cluster_set_nodes(&o->cluster, c->nodes, err);
+  return sn_fail(err, SN_BAD_USAGE, "--nodes %" PRIu32 ": of which cluster? Say --cluster, too", c->nodes);
 }
 
 static sn_status apply_shared_link(const sn_conditions *c, sn_options *o, sn_err *err) {

@@ -31,6 +31,8 @@
  *   precision         fp32, tf32, tf32-conv, bf16, fp16, amp-bf16, amp-fp16
  *   freeze            globs of layers that are not trained, "conv*,bn*"; "": all are
  *   parallel          on how many GPUs, and how they share it, "fsdp=8"; "": on one (sim/graph/mesh.h)
+ *   cluster           which GPUs those are, and how they speak to each other (sim/cluster/cluster.h); "": not said
+ *   nodes             of that; 0: as many as it says, or as the GPUs take
  *   shared_link       copies of both directions share the link's bandwidth
  */
 #define SN_CONDITIONS(X)                                                                                               \
@@ -44,6 +46,8 @@
   X(const char *, precision, "fp32", false, "", "precision", "precisions")                                             \
   X(const char *, freeze, "", false, "", "frozen", NULL)                                                               \
   X(const char *, parallel, "", false, "", "GPUs", NULL)                                                               \
+  X(const char *, cluster, "", false, "", "cluster", NULL)                                                             \
+  X(uint32_t, nodes, "0", false, "nodes", "nodes", NULL)                                                               \
   X(bool, shared_link, "false", true, "own|shared", "link", "links")
 
 #define SN_CONDITION_MEMBER(type, name, usual, told, over, title, axis) type name;
@@ -52,7 +56,7 @@ typedef struct sn_conditions {
   SN_CONDITIONS(SN_CONDITION_MEMBER)
 } sn_conditions;
 
-/* What options ask of a network (NULL: of whichever); `freeze` is theirs. */
+/* What options ask of a network (NULL: of whichever); `freeze`, `parallel` and `cluster` are theirs. */
 sn_conditions sn_conditions_of(const sn_options *options, const sn_net *net);
 
 /* The options that conditions ask for: what is none of them stays as it is. `freeze` stays the conditions' own.

@@ -5,6 +5,7 @@
 #define SN_SIM_POLICY_OPTIONS_H
 
 #include "base/err.h"
+#include "sim/cluster/cluster.h"
 #include "sim/device/external.h"
 #include "sim/graph/iteration.h"
 #include "sim/policy/interval.h"
@@ -51,6 +52,7 @@ typedef struct sn_options {
   sn_external external;
   sn_allocator allocator; /* the pool, or cudaMalloc/cudaFree for every tensor ([SN] table 2) */
   sn_placement placement; /* of plans' addresses (sim/make/make.h); published systems have first fit in any case */
+  sn_cluster cluster;     /* that its GPUs are of, where there are several; name "": none is said */
   sn_iteration iteration; /* what it is for: how parameters are updated, behind how many batches */
   sn_corun_options corun;
   bool shared_link;    /* copies of both directions share the link's bandwidth */

@@ -308,6 +308,11 @@ const char *sn_strategy_refuses(sn_strategy strategy, sn_iteration iteration) {
   if (why) return why;
   if (*sn_iteration_freeze(iteration) && !sn_dialect_of(strategy.dialect)->eager)
     return "frozen layers are of PyTorch's strategies; others train all";
+  if (!sn_mesh_is_one(&iteration.mesh)) {
+    bool known = strategy.recompute == SN_RECOMPUTE_NONE || strategy.recompute == SN_RECOMPUTE_UNITS;
+    if (strategy.dialect != SN_DIALECT_PYTORCH || sn_strategy_is_corun(strategy)) return "several GPUs are PyTorch's";
+    if (!known) return "of several GPUs units run again, all or some of them (recompute=units)";
+  }
   if (!iteration.inference) return NULL;
   if (strategy.dialect == SN_DIALECT_SINGA) return "what is known of SINGA is the graph that trains";
   if (strategy.recompute != SN_RECOMPUTE_NONE) return "without a backward pass nothing is recomputed";

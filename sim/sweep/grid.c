@@ -572,7 +572,7 @@ sn_options sn_grid_options(const sn_grid *grid, const uint32_t at[SN_AXES]) {
   }
   conditions.inference = grid->inference;
   conditions.freeze = grid->freeze;
-  conditions.parallel = "";
+  conditions.parallel = conditions.cluster = "";
   sn_conditions_apply(&conditions, &options, &none);
   options.placement = grid->placement;
   return options;

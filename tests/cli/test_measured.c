@@ -32,6 +32,7 @@ static sn_run run_of(const sn_result *results, uint32_t count, double load) {
                   .conditions.precision = "fp32",
                   .conditions.freeze = "",
                   .conditions.parallel = "",
+                  .conditions.cluster = "",
                   .conditions.optimizer = "momentum",
                   .device = "a processor",
                   .conditions.external = "host",

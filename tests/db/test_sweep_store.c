@@ -21,6 +21,7 @@ static sn_sweep_row sample_row(uint32_t point) {
                         .conditions.freeze = point == 3 ? "conv*" : "",
                         .conditions.precision = point == 5 ? "amp-bf16" : "fp32",
                         .conditions.parallel = point == 2 ? "fsdp=8" : "",
+                        .conditions.cluster = point == 2 ? "h100x8" : "",
                         .largest_load_bytes = 7000 + point,
                         .placement = "packed",
                         .image = 224,

@@ -54,6 +54,7 @@ static char *draw(bool known) {
   const sn_run run = {.conditions.precision = "fp32",
                       .conditions.freeze = "",
                       .conditions.parallel = "",
+                      .conditions.cluster = "",
                       .net = "mine",
                       .net_name = "mine",
                       .gpu = "knl7250",

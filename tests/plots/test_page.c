@@ -247,6 +247,7 @@ static sn_sweep make_sweep(uint32_t n_rows) {
                              .placement = "packed",
                              .conditions.freeze = "",
                              .conditions.parallel = "",
+                             .conditions.cluster = "",
                              .batch = 4 - i,
                              .strategy = i == 3 ? evil : "s",
                              .failure = i == 2 ? evil : "",

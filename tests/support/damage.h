@@ -341,7 +341,7 @@ static inline void damage_at_random(sn_plan *plan, uint64_t *dice) {
     damage_move(plan, near, at);
     break;
   case 4:
-    i->lane = (uint8_t)((i->lane + prng_from(dice, 1, SN_LANES - 1)) % SN_LANES);
+    i->lane = (uint8_t)((i->lane + prng_from(dice, 1, SN_CORUN_LANES - 1)) % SN_CORUN_LANES);
     break;
   case 5: /* another address, or another fence */
     i->offset += SN_POOL_BLOCK * prng_below(dice, 8);

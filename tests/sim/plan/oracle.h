@@ -18,6 +18,7 @@
 #define SN_TESTS_ORACLE_H
 
 #include "base/checked.h"
+#include "sim/graph/route.h"
 #include "sim/plan/plan.h"
 #include "tests/support/prng.h"
 
@@ -106,6 +107,14 @@ static inline void oracle_free(oracle *o) {
   free(o->meter.use);
 }
 
+/* What is made by an access of the route: its number, but for what several GPUs gather: that is the same numbers again
+ * each time, so that a forward step that runs again may read what was gathered since. */
+static inline uint32_t oracle_made(const sn_route *r, uint32_t access) {
+  uint32_t tensor = r->accesses[access].tensor;
+  sn_role role = r->tensors[tensor].role;
+  return role == SN_GATHERED || role == SN_UNSHARDED ? r->n_accesses + tensor + 1 : access + 1;
+}
+
 /* What each access of the route must find, and how many ranges the plan's instructions can have at most. */
 static inline void oracle_expect(oracle *o) {
   const sn_route *r = o->plan->route;
@@ -113,7 +122,7 @@ static inline void oracle_expect(oracle *o) {
   for (uint32_t a = 0; a < r->n_accesses; a++) { /* the accesses stand in the order of the steps */
     uint32_t tensor = r->accesses[a].tensor;
     o->expected[a] = r->accesses[a].mode == SN_WRITE ? ORACLE_NOTHING : writer[tensor];
-    if (r->accesses[a].mode != SN_READ) writer[tensor] = a + 1;
+    if (r->accesses[a].mode != SN_READ) writer[tensor] = oracle_made(r, a);
   }
   free(writer);
 }
@@ -213,7 +222,7 @@ static inline bool oracle_load_release(oracle *o, const sn_instr *i) {
 static inline bool oracle_load_access(oracle *o, uint32_t index) {
   sn_access access = o->plan->route->accesses[index];
   oracle_place *p = &o->places[access.tensor];
-  uint32_t made = access.mode == SN_READ ? ORACLE_NOTHING : index + 1;
+  uint32_t made = access.mode == SN_READ ? ORACLE_NOTHING : oracle_made(o->plan->route, index);
   if (!p->resident) return oracle_fault(o, "tensor %u is not on the device", access.tensor);
   if (made != ORACLE_NOTHING) p->tag = made;
   return oracle_add_range(o, false, p->offset, o->plan->route->tensors[access.tensor].bytes, o->expected[index], made);

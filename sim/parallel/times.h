@@ -1,0 +1,32 @@
+/* Times of transfers: how long what a rank gathers, reduces and sends takes on a cluster (sim/cluster/collective.h). A
+ * mesh lies on it with tp's ranks side by side, then fsdp's, dp's and pp's: the members of an axis are as many ranks
+ * apart as the axes before it have together. */
+#ifndef SN_SIM_PARALLEL_TIMES_H
+#define SN_SIM_PARALLEL_TIMES_H
+
+#include "base/err.h"
+#include "sim/cluster/cluster.h"
+#include "sim/device/device.h"
+#include "sim/graph/route.h"
+
+/* The cluster that a mesh lies on: what was asked for (name "": nothing was), with as many nodes as the mesh takes where it
+ * says fewer. Where nothing was asked for a known cluster of the device, else one node of such GPUs whose links are
+ * those to the host, which *assumed says. SN_BAD_USAGE where the mesh does not fill whole nodes, or the cluster's GPU is
+ * another. */
+sn_status sn_mesh_cluster(const sn_mesh *mesh, const sn_cluster *asked, const sn_device *device, sn_cluster *cluster,
+                          bool *assumed, sn_err *err);
+
+/* Per transfer of a route (route->transfers), in ns. `ns` has room for route->n_transfers. O(transfers). */
+void sn_transfers_time(const sn_route *route, const sn_cluster *cluster, int64_t *ns);
+
+/* On how many nodes the members of an axis lie. */
+uint32_t sn_mesh_nodes(const sn_mesh *mesh, sn_mesh_axis axis, const sn_cluster *cluster);
+
+/* What a rank of a route receives of gathers, gives to reductions, and sends; bytes of whole arrays, an iteration. */
+typedef struct sn_traffic_sums {
+  uint64_t bytes[SN_TRANSFER_KINDS];
+  uint32_t count[SN_TRANSFER_KINDS];
+} sn_traffic_sums;
+sn_traffic_sums sn_traffic_of(const sn_route *route);
+
+#endif

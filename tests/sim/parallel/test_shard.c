@@ -1,0 +1,158 @@
+/* One GPU of several: bytes that PyTorch's own trackers count of a rank (FSDPMemTracker and MemTracker of PyTorch 2.15
+ * on process groups that talk to nobody, bench/pytorch_parallel.py and docs/measured/parallel.md), where the plan's
+ * transfers run, and what a mesh is called. */
+#include "sim/graph/mesh.h"
+#include "sim/parallel/shard.h"
+#include "tests/support/live_of.h"
+
+#include <string.h>
+
+static sn_iteration asked(const char *mesh, const char *optimizer, uint32_t accumulate) {
+  sn_err err = SN_ERR_INIT;
+  sn_iteration iteration = {.accumulate = accumulate};
+  sn_mesh_parse(mesh, &iteration.mesh, &err);
+  sn_optimizer_parse(optimizer, &iteration.optimizer, &err);
+  must(&err);
+  return iteration;
+}
+
+static sn_net *load(const char *spec, uint32_t batch, uint32_t size) {
+  sn_err err = SN_ERR_INIT;
+  sn_net *net = sn_net_load(spec, batch, size, &err);
+  must(&err);
+  return net;
+}
+
+static uint64_t total(const sn_live *l) {
+  return l->parameters + l->buffers + l->gradients + l->optimizer + l->activations + l->temporary;
+}
+
+typedef struct row {
+  const char *net;
+  uint32_t batch, size;
+  const char *mesh, *optimizer;
+  uint32_t accumulate;
+  uint64_t bytes;          /* PyTorch's */
+  uint64_t batches_beside; /* of micro-batches but the last, which the measured loop holds and a question does not */
+} row;
+
+static void rows_are_pytorchs(void **state) {
+  (void)state;
+  static const row rows[] = {
+      {"llm:4,512,8,8,1408,1024", 2, 128, "fsdp=8", "adamw", 1, 106653092, 0},
+      {"llm:4,1000,8,8,2730,1001", 1, 128, "fsdp=7", "adamw", 1, 326240700, 0},
+      {"llm:4,512,8,4,1408,1024", 2, 128, "fsdp=4", "momentum", 1, 109703176, 0},
+      {"llm:3,1024,16,4,2816,32000", 2, 64, "fsdp=8,prefetch=2", "adamw", 1, 750853760, 0},
+      {"llm:3,1024,16,4,2816,32000", 2, 64, "fsdp=8", "adamw", 3, 1116402296, 4096},
+      {"llm:3,1024,16,4,2816,32000", 2, 64, "fsdp=8,sync=each", "adamw", 2, 787021440, 2048},
+      {"llm:3,1024,16,4,2816,32000", 2, 64, "fsdp=4,dp=4", "adamw", 1, 901821568, 0},
+      {"tv_vgg16", 1, 224, "fsdp=16", "adamw", 1, 1081075184, 0},
+      {"llm:2,128,4,4,352,256", 4, 128, "dp=8", "sgd", 1, 17144840, 0},
+      {"llm:2,256,4,4,704,256", 2, 64, "dp=8", "adamw:impl=fused", 1, 35614812, 0},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    const row *r = &rows[i];
+    sn_net *net = load(r->net, r->batch, r->size);
+    sn_live live = live_of(r->net, net, "pytorch", asked(r->mesh, r->optimizer, r->accumulate));
+    if (total(&live) + r->batches_beside != r->bytes)
+      fail_msg("%s, %s: %" PRIu64 " bytes, PyTorch has %" PRIu64, r->net, r->mesh, total(&live), r->bytes);
+    sn_net_free(net);
+  }
+}
+
+/* What is kept is all there is of it elsewhere: shards of parameters and states. */
+static void shards_are_parts(void **state) {
+  (void)state;
+  sn_net *net = load("llm:2,64,4,4,128,100", 1, 16);
+  sn_live one = live_of("llm", net, "pytorch", asked("", "adamw", 1));
+  sn_live eight = live_of("llm", net, "pytorch", asked("fsdp=4", "adamw", 1));
+  assert_int_equal(one.parameters, 4 * eight.parameters); /* all divide */
+  sn_net_free(net);
+}
+
+static void one_gpu_is_todays(void **state) {
+  (void)state;
+  sn_mesh mesh;
+  sn_err err = SN_ERR_INIT;
+  assert_int_equal(sn_mesh_parse("dp=1,fsdp=1,tp=1,pp=1", &mesh, &err), SN_OK);
+  assert_true(sn_mesh_is_one(&mesh) && *mesh.text == '\0');
+}
+
+static void meshes_have_one_text(void **state) {
+  (void)state;
+  static const char *const texts[][2] = {{"fsdp=8", "fsdp=8"},
+                                         {"prefetch=1,fsdp=8,reshard=yes", "fsdp=8"},
+                                         {"dp=2,fsdp=4", "fsdp=4,dp=2"},
+                                         {"view=yes,dp=8,bucket=25MiB", "dp=8,view=yes"},
+                                         {"fsdp=8,reshard=4,reduce=bf16", "fsdp=8,reshard=4,reduce=bf16"}};
+  for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+    sn_mesh mesh, again;
+    sn_err err = SN_ERR_INIT;
+    sn_mesh_parse(texts[i][0], &mesh, &err);
+    sn_mesh_parse(mesh.text, &again, &err);
+    must(&err);
+    assert_string_equal(mesh.text, texts[i][1]);
+    assert_string_equal(again.text, mesh.text);
+  }
+}
+
+static void bad_meshes_are_refused(void **state) {
+  (void)state;
+  static const char *const bad[][2] = {
+      {"fsdp", "fsdp=\"\" is none of"},  {"fsdp=0", "is none of: 1 to"},
+      {"fsdp=8,fsdp=8", "stands twice"}, {"sdp=8", "did you mean"},
+      {"view=yes", "add dp=8"},          {"fsdp=8,view=yes", "add dp=8"},
+      {"prefetch=2,dp=8", "add fsdp=8"}, {"fsdp=8,reshard=maybe", "yes"},
+      {"fsdp=65536,dp=2", "take fewer"}, {"fsdp=99999999999999999999", "none of"},
+      {"fsdp=8,,", "\"\" is no key"},    {"fsdp=-1", "none of"},
+      {"dp=8,bucket=1", "1MiB to 1TiB"}, {"fsdp=8,prefetch=17", "1 to 16"},
+  };
+  for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    sn_mesh mesh = {0};
+    sn_err err = SN_ERR_INIT;
+    assert_int_equal(sn_mesh_parse(bad[i][0], &mesh, &err), SN_BAD_USAGE);
+    if (!strstr(err.text, bad[i][1])) fail_msg("%s: %s", bad[i][0], err.text);
+    assert_true(sn_mesh_is_one(&mesh));
+  }
+}
+
+/* torch.chunk(): ceil(d / W) rows each. */
+static void parameters_are_cut_by_rows(void **state) {
+  (void)state;
+  const sn_cut even = {16, 3}, odd = {10, 7}, few = {3, 5};
+  assert_int_equal(sn_cut_shard(even, 8), 6);
+  assert_int_equal(sn_cut_padded(even, 8), 48);
+  assert_int_equal(sn_cut_shard(odd, 8), 14);
+  assert_int_equal(sn_cut_padded(odd, 8), 112);
+  assert_int_equal(sn_cut_shard(few, 8), 5);
+  assert_int_equal(sn_cut_padded(few, 8), 40);
+}
+
+static void first_sides_are_pytorchs(void **state) {
+  (void)state;
+  static const struct {
+    const char *net, *layer;
+    uint64_t rows, each;
+  } cuts[] = {{"tv_resnet50", "conv1", 64, 147},      {"tv_resnet50", "bn1", 64, 1},
+              {"tv_resnet50", "fc", 1000, 2048},      {"vit_b_16", "class_token", 1, 768},
+              {"gpt2", "h.0.attn.c_attn", 768, 2304}, {"gpt2", "wte", 50257, 768}};
+  for (size_t i = 0; i < sizeof cuts / sizeof cuts[0]; i++) {
+    sn_net *net = load(cuts[i].net, 1, 0);
+    sn_cut found[SN_PARAMETER_TENSORS] = {{0}};
+    for (uint32_t l = 0; l < net->n_layers; l++)
+      if (strcmp(net->layers[l].name, cuts[i].layer) == 0) sn_cuts_of(net, &net->layers[l], found);
+    if (found[0].rows != cuts[i].rows || found[0].each != cuts[i].each)
+      fail_msg("%s, %s: %" PRIu64 " rows of %" PRIu64, cuts[i].net, cuts[i].layer, found[0].rows, found[0].each);
+    sn_net_free(net);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(rows_are_pytorchs),        cmocka_unit_test(shards_are_parts),
+      cmocka_unit_test(one_gpu_is_todays),        cmocka_unit_test(meshes_have_one_text),
+      cmocka_unit_test(bad_meshes_are_refused),   cmocka_unit_test(parameters_are_cut_by_rows),
+      cmocka_unit_test(first_sides_are_pytorchs),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
