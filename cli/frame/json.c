@@ -177,8 +177,18 @@ static void put_pool(sn_json_object *o, const sn_result *r) {
   sn_json_put_count(o, "pool_largest_hole_bytes", r->pool_largest_hole);
 }
 
+/* What of the parts above one of several GPUs shares. */
+static void put_live_shared(sn_json_object *o, const sn_live *live, const sn_shared_row *s) {
+  sn_json_put_count(o, "sharded_parameters", live->parameters);
+  sn_json_put_count(o, "unsharded_parameters", s->unsharded_parameters);
+  sn_json_put_count(o, "sharded_gradients", s->sharded_gradients);
+  sn_json_put_count(o, "unsharded_gradients", s->unsharded_gradients);
+  sn_json_put_count(o, "all_gather", s->gather_buffers);
+  sn_json_put_count(o, "buckets", s->buckets);
+}
+
 /* What PyTorch's tools say of the same peak. */
-static void put_live(sn_json_object *o, const sn_live *live) {
+static void put_live(sn_json_object *o, const sn_live *live, const sn_shared_row *shared) {
   if (sn_live_total(live) == 0) return;
   sn_json_put_count(o, "live_peak_bytes", sn_live_total(live));
   sn_json_object inner = {.json = cJSON_AddObjectToObject(o->json, "live_at_peak")};
@@ -189,7 +199,26 @@ static void put_live(sn_json_object *o, const sn_live *live) {
   sn_json_put_count(&inner, "optimizer", live->optimizer);
   sn_json_put_count(&inner, "activations", live->activations);
   sn_json_put_count(&inner, "temporary", live->temporary);
+  if (shared->world > 0) put_live_shared(&inner, live, shared);
   o->lost = o->lost || inner.lost;
+}
+
+/* Of one of several GPUs. */
+static void put_shared(sn_json_object *o, const sn_shared_row *s) {
+  if (s->world == 0) return;
+  sn_json_put_count(o, "world", s->world);
+  sn_json_put_count(o, "groups", s->groups);
+  sn_json_object inner = {.json = cJSON_AddObjectToObject(o->json, "traffic")};
+  inner.lost = !inner.json;
+  sn_json_put_count(&inner, "all_gather_bytes", s->gathered_bytes);
+  sn_json_put_count(&inner, "reduce_scatter_bytes", s->scattered_bytes);
+  sn_json_put_count(&inner, "all_reduce_bytes", s->reduced_bytes);
+  sn_json_put_count(&inner, "send_bytes", s->sent_bytes);
+  o->lost = o->lost || inner.lost;
+  sn_json_put_count(o, "communicator_bytes", s->communicator_bytes);
+  sn_json_put_time(o, "transfer_ns", s->transfer_ns);
+  sn_json_put_time(o, "exposed_ns", s->exposed_ns);
+  sn_json_put_real(o, "mfu", s->flops_share);
 }
 
 /* Null where operations run one after another. */
@@ -227,7 +256,8 @@ static void put_corun(sn_json_object *o, const sn_result *r) {
 
 static void put_extra(sn_json_object *o, const sn_result *r) {
   sn_json_put_text(o, "dialect", r->dialect);
-  put_live(o, &r->live);
+  put_live(o, &r->live, &r->shared);
+  put_shared(o, &r->shared);
   if (r->reserved_bytes > 0) {
     sn_json_put_count(o, "allocated_bytes", r->allocated_bytes);
     sn_json_put_count(o, "reserved_bytes", r->reserved_bytes);

@@ -4,6 +4,8 @@
 
 #include "base/units.h"
 #include "cli/frame/answer.h"
+#include "cli/frame/gpus.h"
+#include "cli/frame/live.h"
 #include "cli/frame/row_groups.h"
 #include "cli/frame/times.h"
 #include "cli/options/table.h"
@@ -37,11 +39,6 @@ const sn_result *sn_report_smallest(const sn_run *run) {
       best = r;
   }
   return best;
-}
-
-static void print_size(FILE *out, const char *name, uint64_t bytes) {
-  char text[SN_UNIT_TEXT];
-  if (bytes) fprintf(out, ", %s %s", name, sn_print_bytes(bytes, text));
 }
 
 /* What a store says may be the word of a newer snsim. */
@@ -80,12 +77,12 @@ static void print_resident(const sn_run *run, const sn_result *r, FILE *out) {
     print_seen(run, r, out);
     fputs(")", out);
   }
-  print_size(out, "parameters", p->parameters);
-  print_size(out, "gradients", p->parameter_gradients);
-  print_size(out, state_name(run), p->optimizer_state);
-  print_size(out, pytorch ? "buffers" : "masks and statistics", p->auxiliary);
-  print_size(out, "input", p->input_batch);
-  print_size(out, "labels", p->labels);
+  sn_live_print_size(out, "parameters", p->parameters);
+  sn_live_print_size(out, "gradients", p->parameter_gradients);
+  sn_live_print_size(out, state_name(run), p->optimizer_state);
+  sn_live_print_size(out, pytorch ? "buffers" : "masks and statistics", p->auxiliary);
+  sn_live_print_size(out, "input", p->input_batch);
+  sn_live_print_size(out, "labels", p->labels);
   fputs("\n", out);
 }
 
@@ -95,36 +92,6 @@ static void print_residents(const sn_run *run, FILE *out) {
     bool seen = false;
     for (uint32_t k = 0; k < i; k++) seen |= run->results[k].graph == run->results[i].graph;
     if (!seen) print_resident(run, &run->results[i], out);
-  }
-}
-
-/* The peak by the words of PyTorch's memory tracker. */
-static void print_live_parts(const sn_live *l, FILE *out) {
-  char text[SN_UNIT_TEXT];
-  fprintf(out, "all that is live then: %s", sn_print_bytes(sn_live_total(l), text));
-  print_size(out, "parameters", l->parameters);
-  print_size(out, "their gradients", l->gradients);
-  print_size(out, "optimizer", l->optimizer);
-  print_size(out, "buffers", l->buffers);
-  print_size(out, "activations and the batch", l->activations);
-  print_size(out, "temporary", l->temporary);
-  fputs("\n", out);
-}
-
-/* What PyTorch's tools say of the same row. */
-static void print_live(const sn_run *run, FILE *out) {
-  char live[SN_UNIT_TEXT], allocated[SN_UNIT_TEXT], reserved[SN_UNIT_TEXT];
-  int told = 0;
-  for (uint32_t i = 0; i < run->n_results; i++) {
-    const sn_result *r = &run->results[i];
-    if (sn_live_total(&r->live) == 0 || r->reserved_bytes == 0) continue;
-    fprintf(out, "%s%s: %s live at the peak, %s allocated, %s reserved by its allocator%s, %.0f %% of it unused then",
-            told++ ? "" : "\n", r->strategy, sn_print_bytes(sn_live_total(&r->live), live),
-            sn_print_bytes(r->allocated_bytes, allocated), sn_print_bytes(r->reserved_bytes, reserved),
-            r->fits ? "" : " if it had room", 100 * r->pool_fragmentation);
-    if (!r->fits && r->least_device_bytes > 0)
-      fprintf(out, "; it runs with %s", sn_print_bytes(r->least_device_bytes, live));
-    fputs("\n", out);
   }
 }
 
@@ -184,7 +151,7 @@ static void print_subject(const sn_run *run, const char *gpu_why, const sn_out *
   if (*run->conditions.freeze) sn_table_printf(f, ", frozen: %s", run->conditions.freeze);
   if (run->conditions.inference) fputs(", run and not trained", f);
   fputs(", on ", f);
-  sn_table_print_clean(f, run->gpu);
+  sn_gpus_print_name(run, f);
   if (out->color) fputs("\033[0m", f);
   if (*gpu_why) fprintf(f, " (%s)", gpu_why);
   fputs(": ", f);
@@ -203,11 +170,12 @@ static void print_setting(const sn_run *run, FILE *f) {
                   run->conditions.allocator);
   if (strcmp(run->conditions.optimizer, "momentum") != 0 && !run->conditions.inference)
     sn_table_printf(f, ", optimizer %s", run->conditions.optimizer);
-  if (run->conditions.pool_limit_bytes) print_size(f, "pool of at most", run->conditions.pool_limit_bytes);
-  if (run->host_memory_bytes) print_size(f, "host memory of at most", run->host_memory_bytes);
+  if (run->conditions.pool_limit_bytes) sn_live_print_size(f, "pool of at most", run->conditions.pool_limit_bytes);
+  if (run->host_memory_bytes) sn_live_print_size(f, "host memory of at most", run->host_memory_bytes);
   if (strcmp(run->costs, "measured") == 0) fprintf(f, ", %.0f %% of the compute time measured", 100 * known_share(run));
   fputs("\n", f);
   print_residents(run, f);
+  sn_gpus_print(run, f);
   if (run->conditions.inference)
     fputs("nothing is kept for a backward pass, so there is nothing to offload or to recompute\n", f);
   fputs("\n", f);
@@ -265,12 +233,15 @@ static void corun_cells(sn_table *table, const sn_result *r, const sn_result *fi
   sn_table_cell(table, corun ? "%.0f" : "-", 100 * (double)sn_corun_row_bound(&r->corun) / (double)r->iteration_ns);
 }
 
-static void time_cells(sn_table *table, const sn_result *r, const sn_result *first) {
+/* `tokens`: of a sequence. */
+static void time_cells(sn_table *table, const sn_result *r, const sn_result *first, uint32_t tokens) {
   sn_table_figure(table, r->fits, (double)r->iteration_ns / MS);
   corun_cells(table, r, first);
   sn_table_figure(table, r->fits && r->stall_ns, (double)r->stall_ns / MS);
   sn_table_figure(table, r->fits && r->allocation_ns, (double)r->allocation_ns / MS);
   sn_table_figure(table, r->fits, r->images_per_second);
+  sn_table_figure(table, r->fits && r->shared.world > 0, r->images_per_second * tokens);
+  sn_table_figure(table, r->fits && r->shared.world > 0, 100 * r->shared.flops_share);
   if (r->pool_step)
     sn_table_cell(table, "%" PRIu32 " %s %s (%s)", r->pool_step, r->pool_layer, r->pool_pass, r->pool_cause);
   else
@@ -298,6 +269,8 @@ enum {
   STALL,
   ALLOC,
   IMAGES,
+  TOKENS,
+  MFU,
   STEP,
   COLUMNS
 };
@@ -322,6 +295,8 @@ static const sn_table_column result_columns[COLUMNS] = {
     [STALL] = {"stall", "ms", SN_TABLE_NUMBER | SN_TABLE_SPARE(6)},
     [ALLOC] = {"alloc", "ms", SN_TABLE_NUMBER},
     [IMAGES] = {"images", "/s", SN_TABLE_NUMBER},
+    [TOKENS] = {"tokens", "/s a GPU", SN_TABLE_NUMBER},
+    [MFU] = {"MFU", "%", SN_TABLE_NUMBER},
     [STEP] = {"pool set", "at step", SN_TABLE_TEXT | SN_TABLE_GAP | SN_TABLE_SPARE(1)},
 };
 
@@ -348,6 +323,9 @@ static void hide_columns(const sn_run *run, sn_table *table) {
   bool allocates = false;
   for (uint32_t i = 0; i < run->n_results; i++) allocates = allocates || run->results[i].allocation_ns;
   if (!allocates) sn_table_hide(table, ALLOC);
+  bool shared = run->n_results > 0 && run->results[0].shared.world > 0;
+  if (!shared) sn_table_hide(table, MFU);
+  if (!shared || !sn_report_is_of_sequences(run)) sn_table_hide(table, TOKENS);
   if (!has_forks(run)) sn_table_hide(table, FORKS);
   if (!uses_host(run)) sn_table_hide(table, HOST);
   for (uint32_t column = SPEEDUP; column <= BOUND && !has_corun(run); column++) sn_table_hide(table, column);
@@ -361,7 +339,7 @@ static sn_status print_results(const sn_run *run, const sn_out *out, sn_err *err
   for (uint32_t i = 0; i < run->n_results; i++) {
     memory_cells(table, &run->results[i]);
     traffic_cells(table, &run->results[i]);
-    time_cells(table, &run->results[i], &run->results[0]);
+    time_cells(table, &run->results[i], &run->results[0], run->image_height);
   }
   hide_columns(run, table);
   sn_status status = sn_out_table(out, table, err);
@@ -447,7 +425,7 @@ static void print_pool(const sn_run *run, const sn_result *r, FILE *out) {
   char advice[200];
   if (r->pool_step == 0) return;
   if (sn_live_total(&r->live) > 0) {
-    print_live_parts(&r->live, out);
+    sn_live_print_parts(&r->live, out);
     return;
   }
   fprintf(out, "the pool of %.3f MiB is set at step %" PRIu32 ", ", (double)r->pool_bytes / MIB, r->pool_step);
@@ -524,7 +502,7 @@ static void print_question(const sn_run *run, const sn_answer *answer, sn_report
   if (*run->conditions.freeze) sn_table_printf(f, ", frozen: %s", run->conditions.freeze);
   if (run->conditions.inference) fputs(", run and not trained", f);
   fputs(", on ", f);
-  sn_table_print_clean(f, run->gpu);
+  sn_gpus_print_name(run, f);
   fprintf(f, " (%.1f GiB", (double)run->memory_bytes / GIB);
   if (wish.margin_bytes) fprintf(f, " and %.1f kept free", (double)wish.margin_bytes / GIB);
   fprintf(f, "%s%s)", *wish.gpu_why ? ", " : "", wish.gpu_why);
@@ -556,7 +534,7 @@ static void print_between(const sn_run *run, const sn_run *rest, FILE *out) {
   sn_run pytorch = *run;
   pytorch.n_results = 1;
   print_resident(run, &run->results[0], out);
-  print_live(&pytorch, out);
+  sn_live_print(&pytorch, out);
   fprintf(out, "\nin SuperNeurons' runtime (2018), %" PRIu32 " combinations: snsim help superneurons\n",
           rest->n_results);
 }
@@ -573,7 +551,7 @@ static sn_status print_rows(const sn_run *run, const sn_run *rest, sn_report_wis
   sn_times_print_run(rest, out->stream);
   sn_report_failures(run, "not planned", out->stream);
   print_host_limited(rest, out->stream);
-  print_live(rest, out->stream);
+  sn_live_print(rest, out->stream);
   print_summary(rest, both ? "in SuperNeurons' runtime the fastest that fits is" : "fastest that fits:", out->stream);
   return SN_OK;
 }

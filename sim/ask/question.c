@@ -28,7 +28,21 @@ sn_workspace sn__question_workspace(const sn__question *q, sn_strategy strategy)
   return sn_dialect_of(strategy.dialect)->declared ? SN_WORKSPACE_MAX : q->options->workspace;
 }
 
+/* Where the GPUs of a mesh are, and what that takes of each. */
+static sn_status find_cluster(sn__question *q) {
+  const sn_mesh *mesh = &q->options->iteration.mesh;
+  bool assumed;
+  if (sn_mesh_is_one(mesh)) return SN_OK;
+  if (sn_mesh_cluster(mesh, &q->options->cluster, q->device, &q->cluster, &assumed, q->err) != SN_OK)
+    return q->err->code;
+  q->shared = *q->device;
+  q->shared.communicator_bytes = q->cluster.communicator_bytes;
+  q->device = &q->shared;
+  return SN_OK;
+}
+
 sn_status sn__question_open(sn__question *q) {
+  if (find_cluster(q) != SN_OK) return q->err->code;
   if (sn_net_check_training(q->net, q->options->iteration.inference, q->err) != SN_OK) return q->err->code;
   q->memory_bytes = q->device->memory_bytes;
   q->model = sn_costs_new_in(q->net, q->device, q->options->iteration, q->err);
@@ -73,14 +87,10 @@ static sn_status go_by_like(sn__question *q, sn_strategy strategy, const sn__que
 
 /* What crosses links. */
 static sn_status time_transfers(sn__question *q, sn__question_graph *g) {
-  sn_cluster cluster;
-  bool assumed;
   if (!g->route->mesh) return SN_OK;
-  if (sn_mesh_cluster(g->route->mesh, &q->options->cluster, q->device, &cluster, &assumed, q->err) != SN_OK)
-    return q->err->code;
   int64_t *ns = calloc((size_t)g->route->n_transfers + 1, sizeof *ns);
   if (!ns) return sn_fail_memory(q->err);
-  sn_transfers_time(g->route, &cluster, ns);
+  sn_transfers_time(g->route, &q->cluster, ns);
   sn_costs_set_transfers(g->costs, ns, g->route->n_transfers, q->err);
   free(ns);
   return q->err->code;

@@ -29,7 +29,9 @@
 #include "models/net/net.h"
 #include "sim/ask/corun_plans.h"
 #include "sim/ask/run.h"
+#include "sim/cluster/cluster.h"
 #include "sim/device/cost.h"
+#include "sim/device/device.h"
 #include "sim/device/external.h"
 #include "sim/graph/pass.h"
 #include "sim/make/proved.h"
@@ -66,6 +68,8 @@ typedef struct sn__question {
   struct sn__question *like; /* about the network that this one's is sn_net_rebatch()'s of, made for it to have routes
                                 and schedules to go by; outlives it. NULL: none */
   const sn_device *device;
+  sn_device shared;   /* of several GPUs: that device with what its communicators take */
+  sn_cluster cluster; /* on which those are */
   const sn_options *options;
   sn_costs *model, *costs; /* by the formulas; and as measured, where that is known: else they are the same */
   sn_packings packings;

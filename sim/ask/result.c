@@ -8,6 +8,7 @@
 #include "sim/device/link.h"
 #include "sim/graph/resident.h"
 #include "sim/graph/route.h"
+#include "sim/parallel/times.h"
 #include "sim/plan/cursor.h"
 #include "sim/plan/high_water.h"
 #include "sim/plan/place.h"
@@ -75,11 +76,31 @@ static bool makes(const sn_route *route, uint32_t step, uint32_t tensor) {
 static uint64_t *part_of(const sn_route *route, uint32_t step, uint32_t tensor, sn_live *live) {
   sn_role role = route->tensors[tensor].role;
   if (role == SN_VALUE || role == SN_SAVED) return &live->activations;
+  if (role == SN_SHARD || role == SN_SUMMED) return &live->gradients;
   return role == SN_PARAMETER_GRADIENT && !makes(route, step, tensor) ? &live->gradients : &live->temporary;
 }
 
+/* Where a tensor of one of several GPUs counts beside; NULL: nowhere. */
+static uint64_t *shared_part_of(sn_role role, sn_shared_row *shared) {
+  switch (role) {
+  case SN_SHARD:
+    return &shared->sharded_gradients;
+  case SN_UNSHARDED:
+    return &shared->unsharded_parameters;
+  case SN_PARAMETER_GRADIENT:
+  case SN_SUMMED:
+    return &shared->unsharded_gradients;
+  case SN_GATHERED:
+    return &shared->gather_buffers;
+  case SN_BUCKET:
+    return &shared->buckets;
+  default:
+    return NULL;
+  }
+}
+
 /* At the step's fullest moment. */
-static sn_live live_at(const sn_plan *plan, uint32_t step, const sn_persistent *p) {
+static sn_live live_at(const sn_plan *plan, uint32_t step, const sn_persistent *p, sn_shared_row *shared) {
   const sn_route *route = plan->route;
   sn_live live = {.parameters = p->parameters,
                   .buffers = p->auxiliary,
@@ -91,6 +112,8 @@ static sn_live live_at(const sn_plan *plan, uint32_t step, const sn_persistent *
     if (!sn_instr_moves(i)) continue;
     uint64_t *part = part_of(route, step, i->id, &live), size = route->tensors[i->id].bytes;
     *part = i->kind == SN_ALLOC ? *part + size : *part - size;
+    part = route->mesh ? shared_part_of(route->tensors[i->id].role, shared) : NULL;
+    if (part) *part = i->kind == SN_ALLOC ? *part + size : *part - size;
   }
   return live;
 }
@@ -115,7 +138,7 @@ static bool add_use(const sn_result_source *s, sn_arena *arena, sn_result *r) {
   r->peak_layer = sn_arena_text(arena, layer_of(s, peak)->name);
   r->peak_pass = sn_pass_name(s->plan->route->steps[peak].pass);
   r->peak_fork_bytes = fork_bytes(s->plan, peak);
-  if (s->plan->route->dialect->eager) r->live = live_at(s->plan, peak, &s->persistent);
+  if (s->plan->route->dialect->eager) r->live = live_at(s->plan, peak, &s->persistent, &r->shared);
   r->live_tensors_at_peak = s->use[peak].live_tensors;
   for (uint32_t step = 0; step < count_steps(s); step++) {
     if (s->use[step].live_tensors > r->max_live_tensors) r->max_live_tensors = s->use[step].live_tensors;
@@ -181,8 +204,26 @@ static taken add_spans(const sn_plan *plan, const sn_trace *trace) {
 /* Of all lanes that compute. */
 static int64_t busy_computing(const sn_result_source *s) {
   int64_t busy = s->trace->busy_ns[SN_LANE_COMPUTE];
-  for (uint32_t lane = SN_LANE_COMPUTE2; lane < sn_plan_lanes(s->plan); lane++) busy += s->trace->busy_ns[lane];
+  for (uint32_t lane = SN_LANE_COMPUTE2; lane < sn_plan_lanes(s->plan); lane++)
+    if (sn_lane_computes((sn_lane)lane)) busy += s->trace->busy_ns[lane];
   return busy;
+}
+
+/* What crosses links. Behind every batch, which all have the last one's transfers. */
+static void add_transfers(const sn_result_source *s, sn_result *r) {
+  const sn_route *route = s->plan->route;
+  sn_shared_row *shared = &r->shared;
+  uint32_t batches = sn_iteration_batches(s->iteration);
+  if (!route->mesh) return;
+  const sn_traffic_sums sums = sn_traffic_of(route);
+  shared->world = sn_mesh_world(route->mesh);
+  shared->groups = route->n_groups;
+  shared->gathered_bytes = batches * sums.bytes[SN_ALL_GATHER];
+  shared->scattered_bytes = sums.bytes[SN_REDUCE_SCATTER];
+  shared->reduced_bytes = sums.bytes[SN_ALL_REDUCE];
+  shared->sent_bytes = batches * (sums.bytes[SN_SEND] + sums.bytes[SN_RECEIVE]);
+  for (uint32_t lane = SN_CORUN_LANES; lane < SN_LANES; lane++) shared->transfer_ns += s->trace->busy_ns[lane];
+  shared->exposed_ns = r->iteration_ns > r->compute_ns ? r->iteration_ns - r->compute_ns : 0;
 }
 
 /* A batch that another one follows takes the time up to the updates. */
@@ -203,6 +244,15 @@ static void add_times(const sn_result_source *s, sn_result *r) {
   r->images_per_second = 0;
   if (r->iteration_ns > 0)
     r->images_per_second = (double)batches * s->plan->route->batch / ((double)r->iteration_ns / 1e9);
+}
+
+/* A model's forward is one product of three as large. */
+void sn_result_judge_shared(const sn_net *net, const sn_device *device, sn_iteration i, sn_result *r) {
+  const sn_arithmetic how = sn_device_arithmetic(device, i.precision, true, sn_precision_parameter_bytes(i.precision));
+  double gpus = (double)sn_mesh_size(&i.mesh, SN_MESH_TP) * sn_mesh_size(&i.mesh, SN_MESH_PP);
+  double flops = 6.0 * (double)net->macs * sn_iteration_batches(i);
+  r->shared.communicator_bytes = device->communicator_bytes;
+  if (r->iteration_ns > 0) r->shared.flops_share = flops / ((double)r->iteration_ns / 1e9) / how.flops / gpus;
 }
 
 static void add_step_times(const sn_result_source *s, sn_step_row *rows, uint32_t n) {
@@ -253,6 +303,7 @@ sn_status sn_result_fill(const sn_result_source *source, sn_strategy strategy, s
   if (find_bare(source, strategy, r, err) != SN_OK) return err->code;
   add_memory(source, r);
   add_times(source, r);
+  add_transfers(source, r);
   return !source->want_steps || add_steps(source, arena, r) ? SN_OK : sn_fail_memory(err);
 }
 

@@ -53,4 +53,7 @@ sn_persistent sn_persistent_of(const sn_net *net, sn_dialect_id dialect, sn_iter
 /* The strategy whose graph the run shows: the first of SuperNeurons', else the first of all. */
 sn_strategy sn_result_head(const sn_strategy *strategies, uint32_t n_strategies);
 
+/* Of one of several GPUs, behind sn_result_fill(): what depends on the device. */
+void sn_result_judge_shared(const sn_net *net, const sn_device *device, sn_iteration iteration, sn_result *result);
+
 #endif

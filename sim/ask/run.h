@@ -40,6 +40,19 @@ static inline uint64_t sn_live_total(const sn_live *l) {
   return l->parameters + l->buffers + l->gradients + l->optimizer + l->activations + l->temporary;
 }
 
+/* Of one of several GPUs; all 0: there is one. Bytes of transfers are of whole arrays, an iteration. */
+typedef struct sn_shared_row {
+  uint32_t world;  /* GPUs in all */
+  uint32_t groups; /* of parameters that are gathered together, or buckets */
+  uint64_t gathered_bytes, scattered_bytes, reduced_bytes, sent_bytes;
+  uint64_t communicator_bytes; /* outside PyTorch's allocator; in context_bytes */
+  int64_t transfer_ns;         /* all lanes of transfers busy */
+  int64_t exposed_ns;          /* the iteration without the compute lane's work: what nothing hides */
+  /* of `live`'s parts at the peak: */
+  uint64_t sharded_gradients, unsharded_parameters, unsharded_gradients, gather_buffers, buckets;
+  double flops_share; /* MFU: multiplications and additions of the model, three times forward's, of the GPU's peak */
+} sn_shared_row;
+
 typedef struct sn_step_row {
   uint32_t step;
   const char *layer;        /* "pool5" */
@@ -145,6 +158,7 @@ typedef struct sn_result {
   double images_per_second;
   uint64_t instructions, events; /* of the plan, of the simulation */
   sn_corun_row corun;
+  sn_shared_row shared;
   int64_t known_ns; /* predicted: the part of compute_ns that measured costs give; the rest is formulas' */
   /* Measured results only. There, peak_device_bytes is what the device really had in use, context_bytes what of it is
    * neither persistent nor pool, pool_bytes the highest byte that was used; times are the median iteration's. */
@@ -228,6 +242,21 @@ typedef struct sn_result {
   X(PLAIN, instructions, "instructions", "instructions")                                                               \
   X(PLAIN, events, "events", "events")                                                                                 \
   X(PLAIN, known_ns, "measured_cost_ns", "known_ns")                                                                   \
+  X(PLAIN, shared.world, "world", "world")                                                                             \
+  X(PLAIN, shared.groups, "groups", "parameter_groups")                                                                \
+  X(PLAIN, shared.gathered_bytes, "traffic.all_gather_bytes", "gathered_bytes")                                        \
+  X(PLAIN, shared.scattered_bytes, "traffic.reduce_scatter_bytes", "scattered_bytes")                                  \
+  X(PLAIN, shared.reduced_bytes, "traffic.all_reduce_bytes", "reduced_bytes")                                          \
+  X(PLAIN, shared.sent_bytes, "traffic.send_bytes", "sent_bytes")                                                      \
+  X(PLAIN, shared.communicator_bytes, "communicator_bytes", "communicator_bytes")                                      \
+  X(PLAIN, shared.transfer_ns, "transfer_ns", "transfer_ns")                                                           \
+  X(PLAIN, shared.exposed_ns, "exposed_ns", "exposed_ns")                                                              \
+  X(PLAIN, shared.sharded_gradients, "live_at_peak.sharded_gradients", "live_sharded_gradient_bytes")                  \
+  X(PLAIN, shared.unsharded_parameters, "live_at_peak.unsharded_parameters", "live_unsharded_parameter_bytes")         \
+  X(PLAIN, shared.unsharded_gradients, "live_at_peak.unsharded_gradients", "live_unsharded_gradient_bytes")            \
+  X(PLAIN, shared.gather_buffers, "live_at_peak.all_gather", "live_gather_bytes")                                      \
+  X(PLAIN, shared.buckets, "live_at_peak.buckets", "live_bucket_bytes")                                                \
+  X(AMOUNT, shared.flops_share, "mfu", "mfu")                                                                          \
   X(PLAIN, corun.policy, "corun.policy", "corun_policy")                                                               \
   X(PLAIN, corun.sharing, "corun.sharing", "corun_sharing")                                                            \
   X(PLAIN, corun.interval, "corun.interval", "corun_interval")                                                         \

@@ -304,6 +304,7 @@ static sn_status add_result(sn__question *q, sn_strategy strategy, const sn_plan
   sn_status status = sn_result_fill(&source, strategy, q->arena, r, q->err);
   if (sn_plan_is_corun(plan) && status == SN_OK)
     status = sn_corun_plans_tell(&q->corun, q->options, plan, q->arena, &r->corun, q->err);
+  if (r->shared.world > 0) sn_result_judge_shared(q->net, q->device, q->options->iteration, r);
   if (status == SN_OK) status = has_caching(q, strategy) ? add_caching(q, strategy, plan, r) : SN_OK;
   if (status == SN_OK && (!has_caching(q, strategy) || is_of_memory(strategy)))
     status = least_memory(q, strategy, r, &r->least_device_bytes);

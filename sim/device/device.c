@@ -419,5 +419,6 @@ static bool has_convolution(const sn_net *net) {
 uint64_t sn_device_context(const sn_device *device, const sn_net *net, bool libraries) {
   uint64_t bare = sn_device_bare_context(device, libraries);
   if (libraries && device->conv_context_bytes > 0 && has_convolution(net)) bare += device->conv_context_bytes;
+  bare += device->communicator_bytes;
   return device->kernel_bytes > 0 ? bare + device->kernel_bytes * sn_kernel_shapes(net) : bare;
 }

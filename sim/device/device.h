@@ -48,8 +48,9 @@ struct sn_device {
   uint64_t library_context_seen[2]; /* the least and the most that was seen of such GPUs; 0: none was */
   uint64_t eager_context_bytes[2];  /* in PyTorch where all kernels are loaded at once: without a CONV, with one */
   uint64_t conv_context_bytes;      /* what a net with a CONV adds to that in PyTorch: sn_device_load_eagerly() */
-  uint64_t kernel_bytes; /* of a CPU, and more: what the kernels of a shape of CONV, DECONV or FC take, which are
+  uint64_t kernel_bytes;       /* of a CPU, and more: what the kernels of a shape of CONV, DECONV or FC take, which are
                             made for it; measured (exec/session/calibrate.h). 0: not known, or in the above */
+  uint64_t communicator_bytes; /* of one of several GPUs: what NCCL takes there. No profile has it */
   uint64_t blas_workspace_bytes; /* what PyTorch gives a handle of cuBLAS */
   uint64_t host_memory_bytes;    /* what the host has for tensors that are sent out; 0: not limited */
   sn_times_from times_from;

@@ -112,13 +112,13 @@ static void victims(void **state) {
   open_bench(&b, 3, true);
   forward(&b, A);
   forward(&b, B);
-  forward(&b, C);                             /* order now: a, b, c */
+  forward(&b, C);                                /* order now: a, b, c */
   sn__emit_lock(&b.emit, B, &b.route->steps[B]); /* b's forward again touches a and b */
   now(&b, D, SN__ALLOC);
   must(&b.err);
   assert_true(resident(&b, A) && resident(&b, B) && resident(&b, D));
   assert_false(resident(&b, C));
-  sn__emit_hit(&b.emit, A);                   /* order now: b, d, a */
+  sn__emit_hit(&b.emit, A);                      /* order now: b, d, a */
   sn__emit_lock(&b.emit, D, &b.route->steps[D]); /* c and d */
   now(&b, C, SN__FETCH);
   must(&b.err);

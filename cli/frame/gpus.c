@@ -1,0 +1,90 @@
+/* Several GPUs; see the header. */
+#include "cli/frame/gpus.h"
+
+#include "base/units.h"
+#include "cli/frame/report.h"
+#include "cli/options/table.h"
+#include "sim/parallel/times.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static sn_mesh mesh_of(const sn_run *run) {
+  sn_mesh mesh = {0};
+  sn_err none = SN_ERR_INIT; /* it was asked about */
+  if (sn_mesh_parse(run->conditions.parallel, &mesh, &none) != SN_OK) mesh = (sn_mesh){0};
+  return mesh;
+}
+
+void sn_gpus_print_name(const sn_run *run, FILE *out) {
+  sn_mesh mesh = mesh_of(run);
+  if (!sn_mesh_is_one(&mesh)) fprintf(out, "%" PRIu32 " ", sn_mesh_world(&mesh));
+  sn_table_print_clean(out, run->gpu);
+  if (!sn_mesh_is_one(&mesh)) fprintf(out, " with %s", mesh.text);
+}
+
+/* False where it is not known by now: a file that lies elsewhere. */
+static bool find_cluster(const sn_run *run, const sn_mesh *mesh, sn_cluster *cluster, bool *assumed) {
+  sn_cluster asked = {0};
+  sn_device device;
+  sn_err none = SN_ERR_INIT;
+  if (*run->conditions.cluster && sn_cluster_load(run->conditions.cluster, &asked, &none) != SN_OK) return false;
+  if (run->conditions.nodes > 0 && sn_cluster_set_nodes(&asked, run->conditions.nodes, &none) != SN_OK) return false;
+  return sn_device_load(run->gpu, &device, &none) == SN_OK &&
+         sn_mesh_cluster(mesh, &asked, &device, cluster, assumed, &none) == SN_OK;
+}
+
+static void print_links(const sn_run *run, const sn_mesh *mesh, FILE *out) {
+  sn_cluster c;
+  bool assumed = false;
+  if (!find_cluster(run, mesh, &c, &assumed)) return;
+  fprintf(out, ", %" PRIu32 " node%s, %s %.3g of %.3g GB/s%s", c.nodes, c.nodes > 1 ? "s" : "",
+          sn_fabric_name(c.fabric), c.node.bus / 1e9, c.node.line / 1e9, assumed ? " (assumed)" : "");
+  if (c.nodes > 1)
+    fprintf(out, ", between nodes %" PRIu32 " x %.3g of %.3g GB/s", c.nics, c.net.bus / 1e9, c.net.line / 1e9);
+}
+
+/* "65,536 tokens" */
+static void print_update(const sn_run *run, const sn_mesh *mesh, FILE *out) {
+  char text[SN_UNIT_TEXT];
+  uint64_t ranks = (uint64_t)sn_mesh_size(mesh, SN_MESH_FSDP) * sn_mesh_size(mesh, SN_MESH_DP);
+  uint64_t each = (uint64_t)run->batch * (run->conditions.accumulate > 1 ? run->conditions.accumulate : 1);
+  bool tokens = sn_report_is_of_sequences(run);
+  fprintf(out, ", %s %s an update", sn_print_count(ranks * each * (tokens ? run->image_height : 1), text),
+          tokens ? "tokens" : sn_report_run_unit(run));
+}
+
+static void print_traffic(const sn_shared_row *s, FILE *out) {
+  const struct {
+    uint64_t bytes;
+    const char *what;
+  } parts[] = {{s->gathered_bytes, "all-gather"},
+               {s->scattered_bytes, "reduce-scatter"},
+               {s->reduced_bytes, "all-reduce"},
+               {s->sent_bytes, "sends"}};
+  char text[SN_UNIT_TEXT];
+  const char *before = "an update crosses links with ";
+  for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+    if (parts[i].bytes == 0) continue;
+    fprintf(out, "%s%s (%s)", before, sn_print_bytes(parts[i].bytes, text), parts[i].what);
+    before = ", ";
+  }
+  fprintf(out, "; communicators %s (assumed)\n", sn_print_bytes(s->communicator_bytes, text));
+}
+
+void sn_gpus_print(const sn_run *run, FILE *out) {
+  sn_mesh mesh = mesh_of(run);
+  const sn_result *first = NULL;
+  for (uint32_t i = 0; i < run->n_results && !first; i++)
+    if (run->results[i].shared.world > 0) first = &run->results[i];
+  if (!first) return;
+  fprintf(out, "%s: %" PRIu32 " GPUs", mesh.text, first->shared.world);
+  print_links(run, &mesh, out);
+  if (first->shared.scattered_bytes > 0) fprintf(out, ", %" PRIu32 " groups", first->shared.groups);
+  print_update(run, &mesh, out);
+  fputs("\n", out);
+  print_traffic(&first->shared, out);
+  fprintf(out, "%.3g ms of transfers, of which %.3g are exposed; MFU %.0f %% (%s)\n",
+          (double)first->shared.transfer_ns / 1e6, (double)first->shared.exposed_ns / 1e6,
+          100 * first->shared.flops_share, first->strategy);
+}

@@ -1,0 +1,14 @@
+/* Several GPUs in the heading of an answer: how many there are and how they share it, and what crosses their links. */
+#ifndef SN_CLI_FRAME_GPUS_H
+#define SN_CLI_FRAME_GPUS_H
+
+#include "sim/ask/run.h"
+
+#include <stdio.h>
+
+/* "h100_sxm", "8 h100_sxm with fsdp=8" */
+void sn_gpus_print_name(const sn_run *run, FILE *out);
+/* Two lines; nothing of one GPU. */
+void sn_gpus_print(const sn_run *run, FILE *out);
+
+#endif
