@@ -12,6 +12,12 @@ static void add_request(sn__caching_script *s, sn__caching_kind kind, uint32_t i
   if (kind == SN__TAKE || kind == SN__PASS) s->n_until_taken = s->n_requests;
 }
 
+_Static_assert((int)SN_STREAMS <= (int)SN_CACHING_STREAMS, "an allocator has as many streams as a GPU");
+
+static sn_caching_size size_of(const sn_tensor *tensor) {
+  return sn_caching_size_on(tensor->bytes, sn_tensor_stream(tensor));
+}
+
 /* What is made in a step comes in front of all that the plan lists for it. */
 static void write_requests(sn__caching_script *s) {
   const sn_caching_load *load = s->load;
@@ -24,7 +30,7 @@ static void write_requests(sn__caching_script *s) {
     if (works) add_request(s, SN__PASS, (uint32_t)(i - plan->instrs), i->step, sn_caching_size_of(i->bytes));
     if (i->kind != SN_ALLOC && i->kind != SN_RELEASE) continue;
     bool takes = i->kind == SN_ALLOC;
-    add_request(s, takes ? SN__TAKE : SN__GIVE, i->id, i->step, sn_caching_size_of(plan->route->tensors[i->id].bytes));
+    add_request(s, takes ? SN__TAKE : SN__GIVE, i->id, i->step, size_of(&plan->route->tensors[i->id]));
     s->requests[s->n_requests - 1].instr = (uint32_t)(i - plan->instrs);
     n_taken += takes;
     n_given += !takes;
@@ -32,14 +38,18 @@ static void write_requests(sn__caching_script *s) {
   s->gives_all = n_taken == n_given;
 }
 
-static uint32_t micro_batches(const sn_caching_load *load) {
-  uint32_t asked = load->accumulate > 0 ? load->accumulate : 1;
+/* Where gradients are reduced to shards, those and what the micro-batches before have left are tensors of the route,
+ * with lives of their own: it is that of the last micro-batch, and is obeyed once. */
+static uint32_t micro_batches(const sn_route *route, const sn_caching_load *load) {
+  bool sharded = route->mesh && sn_mesh_size(route->mesh, SN_MESH_FSDP) > 1;
+  uint32_t asked = load->accumulate > 0 && !sharded ? load->accumulate : 1;
   return asked < SN_CACHING_MICRO_BATCHES ? asked : SN_CACHING_MICRO_BATCHES;
 }
 
 sn_status sn__caching_script_init(sn__caching_script *s, const sn_plan *plan, const sn_caching_load *load,
                                   sn_err *err) {
-  *s = (sn__caching_script){.load = load, .plan = plan, .route = plan->route, .micro_batches = micro_batches(load)};
+  *s = (sn__caching_script){
+      .load = load, .plan = plan, .route = plan->route, .micro_batches = micro_batches(plan->route, load)};
   s->requests = malloc(((size_t)plan->n_instrs + load->n_made + 1) * sizeof *s->requests);
   if (!s->requests) return sn_fail_memory(err);
   write_requests(s);
