@@ -77,6 +77,13 @@ struct sn_tensor {
   uint64_t bytes;
 };
 
+/* The streams of a GPU on which PyTorch asks for memory. Its allocator keeps their blocks apart. */
+typedef enum sn_stream { SN_STREAM_COMPUTE, SN_STREAM_GATHER, SN_STREAM_REDUCE, SN_STREAMS } sn_stream;
+
+/* Gather's: shards in the width in which they are gathered, and what is gathered. Reduce's: what was reduced, and so
+ * the shards of gradients. Compute's: all else, parameters and gradients that lie side by side to be reduced too. */
+sn_stream sn_tensor_stream(const sn_tensor *tensor);
+
 /* A copy of weights, which autocast makes where they are used and drops when it ends. */
 static inline bool sn_tensor_is_weight_cast(const sn_tensor *tensor) {
   return tensor->role == SN_SAVED && (tensor->port == SN_CAST_WEIGHTS || tensor->port == SN_CAST_BIAS);

@@ -17,6 +17,12 @@ static uint32_t first_access(const sn_route *route, uint32_t step, bool reads) {
   return SN_NONE;
 }
 
+sn_stream sn_tensor_stream(const sn_tensor *tensor) {
+  bool scratch = tensor->role == SN_SCRATCH;
+  if (tensor->role == SN_GATHERED || (scratch && tensor->port == SN_PORT_GATHER)) return SN_STREAM_GATHER;
+  return tensor->role == SN_SHARD || (scratch && tensor->port == SN_PORT_REDUCE) ? SN_STREAM_REDUCE : SN_STREAM_COMPUTE;
+}
+
 uint32_t sn_route_first_read(const sn_route *route, uint32_t step) {
   return first_access(route, step, true);
 }

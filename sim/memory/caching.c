@@ -27,7 +27,8 @@
 #define ROUND_OWN     (UINT64_C(2) << 20)  /* kRoundLarge */
 #define MOST_BYTES    (UINT64_C(1) << 59)  /* more no driver has: keeps all sums of addresses below 2^64 */
 
-enum { SMALL, LARGE, POOLS };
+/* A stream has a pool of each: pool % SIZES says which it is. */
+enum { SMALL, LARGE, SIZES, POOLS = SIZES * SN_CACHING_STREAMS };
 
 /* SPARE: a number without a block; KEPT: taken for good */
 typedef enum state { SPARE, TAKEN, KEPT, FREE, UNMAPPED } state;
@@ -205,7 +206,7 @@ static bool is_whole(const block *b) {
 /* ---- expandable segments ---- */
 
 static uint64_t page_bytes(uint8_t pool) {
-  return pool == SMALL ? SMALL_SEGMENT : LARGE_SEGMENT;
+  return pool % SIZES == SMALL ? SMALL_SEGMENT : LARGE_SEGMENT;
 }
 
 /* Free blocks and unmapped ones from here on, up to `bytes` or the next block in use. */
@@ -277,11 +278,11 @@ static sn_status unmap_pages(sn_caching *c, uint32_t number, sn_err *err) {
 
 /* ---- taking ---- */
 
-sn_caching_size sn_caching_size_of(uint64_t bytes) {
+sn_caching_size sn_caching_size_on(uint64_t bytes, uint32_t stream) {
   if (bytes == 0 || bytes > MOST_BYTES) return (sn_caching_size){.bytes = bytes ? UINT64_MAX : 0};
   uint64_t whole = sn_ceil_div(bytes, LEAST_BLOCK) * LEAST_BLOCK;
-  return (sn_caching_size){
-      .bytes = whole, .bin = (uint16_t)sn__bins_of(whole), .pool = whole <= MOST_SMALL ? SMALL : LARGE};
+  uint32_t pool = SIZES * stream + (whole <= MOST_SMALL ? SMALL : LARGE);
+  return (sn_caching_size){.bytes = whole, .bin = (uint16_t)sn__bins_of(whole), .pool = (uint8_t)pool};
 }
 
 /* Neither nothing nor more than there can be. */
@@ -291,7 +292,7 @@ static inline bool is_some(request r) {
 
 /* Of the segment that the driver is asked for. */
 static uint64_t segment_bytes(request r) {
-  if (r.pool == SMALL) return SMALL_SEGMENT;
+  if (r.pool % SIZES == SMALL) return SMALL_SEGMENT;
   return r.bytes < LEAST_OWN ? LARGE_SEGMENT : sn_ceil_div(r.bytes, ROUND_OWN) * ROUND_OWN;
 }
 
@@ -515,8 +516,8 @@ sn_caching *sn_caching_new(uint64_t limit_bytes, const sn_caching_options *optio
   c->limit = sn_min(limit_bytes, MOST_BYTES);
   c->range.below = UINT64_MAX;
   c->chooses = options->expandable_segments || options->max_split_bytes;
-  c->least_rest[SMALL] = LEAST_BLOCK;
-  c->least_rest[LARGE] = options->expandable_segments ? LEAST_BLOCK : MOST_SMALL + 1;
+  for (int pool = 0; pool < POOLS; pool++)
+    c->least_rest[pool] = pool % SIZES == SMALL || options->expandable_segments ? LEAST_BLOCK : MOST_SMALL + 1;
   c->most_split = options->max_split_bytes && !options->expandable_segments ? options->max_split_bytes : UINT64_MAX;
   return c;
 }

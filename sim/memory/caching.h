@@ -9,21 +9,24 @@
  *   sn_caching_look(c)->reserved_bytes
  *   sn_caching_free(c);
  *
- * The rules (frameworks, section 4), for one stream, as of PyTorch 1.0 to 2.9 with their defaults:
+ * The rules (frameworks, section 4), as of PyTorch 1.0 to 2.9 with their defaults:
  *   - A request is rounded up to 512 B. Up to 1 MiB it is small, else large: two pools that share nothing.
+ *   - It is of a stream of the GPU, 0 unless it says another. Streams have pools of their own, and blocks and segments
+ *     never change them: what one has given back serves no other.
  *   - It takes the smallest free block of its pool that is large enough, of several the one with the lowest address.
  *   - Where there is none, a segment comes from the driver: 2 MiB for small requests, 20 MiB for those below 10 MiB,
  *     else as much as was asked for, rounded up to 2 MiB.
  *   - What is left over of a block becomes a free block where that is at least 512 B (small), or over 1 MiB (large);
  *     else the request has all of it.
  *   - A block given back joins its free neighbours in the segment. Segments stay.
- *   - Where the driver has no more, all segments that are one free block go back to it, and it is asked once more.
+ *   - Where the driver has no more, all segments that are one free block go back to it, whatever their stream, and it
+ *     is asked once more.
  *   - max_split_bytes: blocks from that size on are never cut, nor taken by requests that are smaller, or by those that
  *     are smaller by 20 MiB or more; and before all free segments go back, only free blocks of that size do.
  *   - expandable_segments: a pool has one segment, an address space of 9/8 of the device's memory, of which pages are
  *     mapped and unmapped (2 MiB small, 20 MiB large). Blocks are cut where at least 512 B are left over. Where memory
  *     ends, pages that are free as a whole are unmapped.
- * Not here: several streams, garbage_collection_threshold, roundup_power2_divisions, private pools of CUDA graphs.
+ * Not here: blocks that two streams use (record_stream()), garbage_collection_threshold, roundup_power2_divisions, private pools of CUDA graphs.
  *
  * Addresses decide between free blocks of one size alone. A driver's are not known: here a segment gets the lowest
  * addresses from 0 on that are free, so the same calls give the same figures everywhere. A call is O(log free blocks
@@ -70,11 +73,13 @@ typedef struct sn_caching_range {
 typedef struct sn_caching_size {
   uint64_t bytes; /* rounded up; 0: none are asked for; UINT64_MAX: more than any driver has */
   uint16_t bin;   /* sim/memory/bins.h */
-  uint8_t pool;
+  uint8_t pool;   /* of its stream, and of what is as small or large */
 } sn_caching_size;
 
-/* What every block's address and size are multiples of (PyTorch: kMinBlockSize). */
-enum { SN_CACHING_BLOCK = 512 };
+enum {
+  SN_CACHING_BLOCK = 512, /* what every block's address and size are multiples of (PyTorch: kMinBlockSize) */
+  SN_CACHING_STREAMS = 3
+};
 
 typedef struct sn_caching sn_caching;
 
@@ -103,8 +108,12 @@ void sn_caching_give(sn_caching *caching, uint32_t block);
 /* Takes a block and gives it back at once, as a workspace: where a free block serves only the peak remembers it. */
 sn_status sn_caching_pass(sn_caching *caching, uint64_t bytes, sn_err *err);
 
-/* The same of a size. SN_NO_FIT says nothing in *err: a search asks for many that do not fit, and reads no text. */
-sn_caching_size sn_caching_size_of(uint64_t bytes);
+/* The same of a size. SN_NO_FIT says nothing in *err: a search asks for many that do not fit, and reads no text.
+ * `stream` is below SN_CACHING_STREAMS. */
+sn_caching_size sn_caching_size_on(uint64_t bytes, uint32_t stream);
+static inline sn_caching_size sn_caching_size_of(uint64_t bytes) {
+  return sn_caching_size_on(bytes, 0);
+}
 sn_status sn_caching_take_size(sn_caching *caching, const sn_caching_size *size, uint32_t *block, sn_err *err);
 sn_status sn_caching_keep_size(sn_caching *caching, const sn_caching_size *size, sn_err *err);
 sn_status sn_caching_pass_size(sn_caching *caching, const sn_caching_size *size, sn_err *err);

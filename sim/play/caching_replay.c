@@ -13,7 +13,7 @@
 #include "sim/play/caching_replay.h"
 
 #include "base/checked.h"
-#include "sim/graph/route.h"
+#include "sim/play/caching_script.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,9 +22,12 @@
  * states are kept for them, and how many requests are sooner done again than a state is kept for them. */
 enum { AHEAD = 3, NEXT = 2 * ((1 << AHEAD) - 1) + 2, STATES = 7, NEAR = 100 };
 
+typedef sn__caching_request request;
+typedef sn__caching_script script;
+
 /* Limits between `bad` and `good` are in question: the first is too little, the second is enough. */
 typedef struct search {
-  const struct script *script;
+  const script *script;
   uint64_t step, bad, good, probe;
   uint64_t bad_below, good_from;      /* what the probes have answered for: too little below, enough from there on */
   uint64_t next[NEXT];                /* limits that may be probed after this one */
@@ -37,27 +40,6 @@ typedef struct search {
 
 /* What is not done in a search: out of the way of what is. */
 #define COLD __attribute__((noinline, cold))
-
-typedef enum request_kind { TAKE, GIVE, PASS, MAKE } request_kind;
-
-/* What an instruction asks of the allocator. */
-typedef struct request {
-  uint8_t kind;  /* request_kind */
-  bool gradient; /* GIVE: of a parameter, which stays where others are added to it */
-  uint32_t id;   /* tensor; PASS: instruction; MAKE: of load->made */
-  uint32_t step;
-  uint32_t instr; /* TAKE: the instruction */
-  sn_caching_size size;
-} request;
-
-typedef struct script {
-  const sn_caching_load *load;
-  const sn_plan *plan;
-  const sn_route *route;
-  uint32_t n_requests, n_until_taken; /* behind the latter nothing is taken but what is made once */
-  request *requests;                  /* of one iteration; the first one's makings in between */
-  bool gives_all;                     /* whatever is taken is given back by a request */
-} script;
 
 typedef struct replay {
   const script *script;
@@ -72,56 +54,6 @@ typedef struct replay {
   bool brief; /* nothing but whether it fits is asked: the last iteration is over when nothing more is taken */
 } replay;
 
-/* ---- scripts ---- */
-
-static bool accumulates(const script *s) {
-  return s->load->accumulate > 1;
-}
-
-/* Of a parameter, and one that others are added to. */
-static bool is_gradient(const script *s, uint32_t tensor) {
-  return accumulates(s) && s->route->tensors[tensor].role == SN_PARAMETER_GRADIENT;
-}
-
-static void add_request(script *s, request_kind kind, uint32_t id, uint32_t step, uint64_t bytes) {
-  bool gradient = kind == GIVE && is_gradient(s, id);
-  s->requests[s->n_requests++] = (request){(uint8_t)kind, gradient, id, step, 0, sn_caching_size_of(bytes)};
-  if (kind == TAKE || kind == PASS) s->n_until_taken = s->n_requests;
-}
-
-/* What is made in a step comes in front of all that the plan lists for it. */
-static void write_requests(script *s) {
-  const sn_caching_load *load = s->load;
-  const sn_plan *plan = s->plan;
-  uint32_t made = 0, n_taken = 0, n_given = 0;
-  for (const sn_instr *i = plan->instrs; i < plan->instrs + plan->n_instrs; i++) {
-    for (; made < load->n_made && load->made[made].step == i->step; made++)
-      add_request(s, MAKE, made, i->step, load->made[made].bytes);
-    bool works = i->kind == SN_COMPUTE && i->bytes > 0 && load->workspaces != SN_CACHING_LEFT_OUT;
-    if (works) add_request(s, PASS, (uint32_t)(i - plan->instrs), i->step, i->bytes);
-    if (i->kind != SN_ALLOC && i->kind != SN_RELEASE) continue;
-    bool takes = i->kind == SN_ALLOC;
-    add_request(s, takes ? TAKE : GIVE, i->id, i->step, plan->route->tensors[i->id].bytes);
-    s->requests[s->n_requests - 1].instr = (uint32_t)(i - plan->instrs);
-    n_taken += takes;
-    n_given += !takes;
-  }
-  s->gives_all = n_taken == n_given;
-}
-
-/* To be cleared in any case. */
-static sn_status script_init(script *s, const sn_plan *plan, const sn_caching_load *load, sn_err *err) {
-  *s = (script){.load = load, .plan = plan, .route = plan->route};
-  s->requests = malloc(((size_t)plan->n_instrs + load->n_made + 1) * sizeof *s->requests);
-  if (!s->requests) return sn_fail_memory(err);
-  write_requests(s);
-  return SN_OK;
-}
-
-static void script_clear(script *s) {
-  free(s->requests);
-}
-
 /* ---- one replay ---- */
 
 static void replay_free(replay *r) {
@@ -133,7 +65,7 @@ static void replay_free(replay *r) {
 
 /* `blocks` and `kept`. */
 static size_t blocks_bytes(const script *s) {
-  return ((size_t)s->route->n_tensors * (accumulates(s) ? 2 : 1) + 1) * sizeof(uint32_t);
+  return ((size_t)s->route->n_tensors * (sn__caching_accumulates(s) ? 2 : 1) + 1) * sizeof(uint32_t);
 }
 
 static replay *replay_new(const script *s, uint64_t limit, sn_err *err) {
@@ -145,7 +77,7 @@ static replay *replay_new(const script *s, uint64_t limit, sn_err *err) {
   r->blocks = r->caching ? calloc(1, blocks_bytes(s)) : NULL;
   if (r->blocks) {
     r->figures = sn_caching_look(r->caching);
-    r->kept = accumulates(s) ? r->blocks + s->route->n_tensors : NULL;
+    r->kept = sn__caching_accumulates(s) ? r->blocks + s->route->n_tensors : NULL;
     return r;
   }
   if (r->caching) sn_fail_memory(err);
@@ -178,8 +110,8 @@ static uint64_t asked_bytes(const replay *r) {
   const script *s = r->script;
   if (r->iteration == 0) return s->load->before[r->next_before];
   const request *q = &s->requests[r->next_request];
-  if (q->kind == PASS) return s->plan->instrs[q->id].bytes;
-  return q->kind == MAKE ? s->load->made[q->id].bytes : s->route->tensors[q->id].bytes;
+  if (q->kind == SN__PASS) return s->plan->instrs[q->id].bytes;
+  return q->kind == SN__MAKE ? s->load->made[q->id].bytes : s->route->tensors[q->id].bytes;
 }
 
 static void note_failure(replay *r) {
@@ -264,14 +196,14 @@ static inline void give_tensor(replay *r, uint32_t tensor, bool gradient) {
 }
 
 static sn_status obey(replay *r, const request *q, sn_err *err) {
-  switch ((request_kind)q->kind) {
-  case TAKE:
+  switch ((sn__caching_kind)q->kind) {
+  case SN__TAKE:
     if (r->script->load->observer) return take_and_show(r, q, q->instr, &r->blocks[q->id], err);
     return take(r, &q->size, &r->blocks[q->id], err);
-  case GIVE:
+  case SN__GIVE:
     give_tensor(r, q->id, q->gradient);
     return SN_OK;
-  case PASS:
+  case SN__PASS:
     return pass_or_leave(r, q, err);
   default:
     return make(r, q, err);
@@ -291,15 +223,14 @@ static sn_status obey_all(replay *r, bool last, sn_err *err) {
   }
   bool all_given = ends || (last && s->gives_all);
   for (uint32_t t = 0; t < s->route->n_tensors && !all_given; t++)
-    if (r->blocks[t]) give_tensor(r, t, is_gradient(s, t));
+    if (r->blocks[t]) give_tensor(r, t, sn__caching_is_gradient(s, t));
   r->next_request = 0;
   return SN_OK;
 }
 
 static sn_status iterate(replay *r, sn_err *err) {
   sn_caching_peak *peak = &r->result.iterations[r->iteration - 1];
-  uint32_t asked = r->script->load->accumulate ? r->script->load->accumulate : 1;
-  uint32_t count = asked < SN_CACHING_MICRO_BATCHES ? asked : SN_CACHING_MICRO_BATCHES;
+  uint32_t count = r->script->micro_batches;
   sn_status status = SN_OK;
   if (r->micro_batch == 0 && r->next_request == 0) sn_caching_reset_peaks(r->caching);
   for (; r->micro_batch < count; r->micro_batch++)
@@ -355,11 +286,11 @@ static void sum_up(replay *r) {
 sn_status sn_caching_replay(const sn_plan *plan, const sn_caching_load *load, sn_caching_replayed *result,
                             sn_err *err) {
   script s;
-  replay *r = script_init(&s, plan, load, err) == SN_OK ? replay_new(&s, load->limit_bytes, err) : NULL;
+  replay *r = sn__caching_script_init(&s, plan, load, err) == SN_OK ? replay_new(&s, load->limit_bytes, err) : NULL;
   if (r && go_on(r, err) == SN_OK) sum_up(r);
   *result = r ? r->result : (sn_caching_replayed){0};
   replay_free(r);
-  script_clear(&s);
+  sn__caching_script_clear(&s);
   return err->code;
 }
 
@@ -493,9 +424,9 @@ static uint64_t least_allocated(const script *s) {
   uint64_t live = 0, most = 0;
   for (uint32_t i = 0; i < s->load->n_before; i++) most = live += sn_caching_size_of(s->load->before[i]).bytes;
   for (const request *q = s->requests; q < s->requests + s->n_requests; q++) {
-    most = sn_max(most, live + (q->kind == GIVE ? 0 : q->size.bytes));
-    if (q->kind == TAKE || q->kind == MAKE) live += q->size.bytes;
-    if (q->kind == GIVE) live -= q->size.bytes;
+    most = sn_max(most, live + (q->kind == SN__GIVE ? 0 : q->size.bytes));
+    if (q->kind == SN__TAKE || q->kind == SN__MAKE) live += q->size.bytes;
+    if (q->kind == SN__GIVE) live -= q->size.bytes;
   }
   return most;
 }
@@ -584,14 +515,14 @@ sn_status sn_caching_least(const sn_plan *plan, const sn_caching_load *load, uin
   script all;
   search s = {.script = &all, .step = step, .err = err};
   *unlimited = (sn_caching_replayed){0};
-  if (script_init(&all, plan, load, err) == SN_OK) {
+  if (sn__caching_script_init(&all, plan, load, err) == SN_OK) {
     s.bad = least_allocated(&all);
     s.good = SN_CACHING_NO_LIMIT - 1;
     s.probe = SN_CACHING_NO_LIMIT;
     if (probe(&s, unlimited) == SN_OK) find_least(&s, &unlimited->figures);
   }
   for (uint32_t i = 0; i < s.n_states; i++) replay_free(s.states[i]);
-  script_clear(&all);
+  sn__caching_script_clear(&all);
   *least = s.good;
   return err->code;
 }

@@ -10,13 +10,18 @@
  * at its ALLOC and given back at its RELEASE, or at the end of the iteration; a workspace (whole KiB, as the plan has
  * it) lives in its COMPUTE alone. Copies take nothing. O(instructions x log blocks).
  *
+ * A tensor is of the stream that its framework asks for it on (sn_tensor_stream()): of one of several GPUs what is
+ * gathered and what is reduced have streams of their own. What is there before, what is made, and workspaces are
+ * compute's.
+ *
  * Of workspaces as PyTorch asks for a convolution's none is ever needed: where the driver refuses one, cached segments
  * have gone back, and the next algorithm is taken, without any (aten/src/ATen/native/cudnn/Conv_v7.cpp,
  * AlgoIterator::try_all(), which catches OutOfMemoryError). So those that are optional raise peaks up to the limit.
  *
  * Where gradients are accumulated the plan is that of one micro-batch and the update: an iteration obeys what stands
  * ahead of the updates once for every micro-batch, and gradients of parameters that the first of them makes stay until
- * the iteration is over, when the next one begins with none.
+ * the iteration is over, when the next one begins with none. But where several GPUs share parameters (fsdp): there
+ * gradients are tensors of the plan, and it is that of the last micro-batch, obeyed once.
  */
 #ifndef SN_SIM_PLAY_CACHING_REPLAY_H
 #define SN_SIM_PLAY_CACHING_REPLAY_H
@@ -60,7 +65,7 @@ typedef struct sn_caching_load {
   uint32_t n_before;
   const sn_caching_made *made; /* in the order in which the plan comes to their steps */
   uint32_t n_made;
-  uint32_t accumulate; /* micro-batches; from 2 on gradients of parameters stay. 0 and 1: a plan of one batch. Those
+  uint32_t accumulate; /* micro-batches; from 2 on gradients of parameters stay (not of fsdp). 0 and 1: one batch. Those
                         * behind SN_CACHING_MICRO_BATCHES ask for the same once more, and are not obeyed */
   sn_caching_workspaces workspaces;
   const sn_caching_observer *observer; /* NULL: nobody; not of a search for the least */

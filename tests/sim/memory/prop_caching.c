@@ -20,10 +20,16 @@ enum { MOST_PARTS = 4096, MOST_LIVE = 300, REQUESTS = 600, NONE = MOST_PARTS };
 
 /* ---- the plain allocator ---- */
 
+/* Whose a block is: what it shares with no block of another. */
+typedef struct home {
+  uint8_t stream;
+  bool small;
+} home;
+
 typedef struct part {
   uint64_t begin, end;
   uint32_t segment; /* from 1 on */
-  bool small;
+  home of;
   char what; /* 't'aken, 'f'ree, 'u'nmapped */
 } part;
 
@@ -86,11 +92,11 @@ static void cut_at(plain *m, uint32_t at, uint64_t address) {
   insert(m, at + 1, rest);
 }
 
-static uint32_t add_segment(plain *m, uint64_t bytes, bool small, char what) {
+static uint32_t add_segment(plain *m, uint64_t bytes, home of, char what) {
   uint64_t begin = 0;
   uint32_t at = 0;
   while (at < m->n && m->parts[at].begin - begin < bytes) begin = m->parts[at++].end;
-  insert(m, at, (part){begin, begin + bytes, ++m->segments_made, small, what});
+  insert(m, at, (part){begin, begin + bytes, ++m->segments_made, of, what});
   count(m);
   return at;
 }
@@ -99,8 +105,12 @@ static uint64_t up(uint64_t bytes, uint64_t unit) {
   return (bytes + unit - 1) / unit * unit;
 }
 
-static uint64_t page_of(bool small) {
-  return (small ? 2 : 20) * MIB;
+static uint64_t page_of(home of) {
+  return (of.small ? 2 : 20) * MIB;
+}
+
+static bool are_same(home a, home b) {
+  return a.stream == b.stream && a.small == b.small;
 }
 
 static uint64_t can_become(const plain *m, uint32_t i) {
@@ -109,21 +119,21 @@ static uint64_t can_become(const plain *m, uint32_t i) {
 }
 
 /* The next free part by (size, address) from there on; NONE: there is none. */
-static uint32_t next_free(const plain *m, bool small, uint64_t bytes, uint64_t address) {
+static uint32_t next_free(const plain *m, home of, uint64_t bytes, uint64_t address) {
   uint32_t best = NONE;
   for (uint32_t i = 0; i < m->n; i++) {
     const part *p = &m->parts[i];
-    if (p->what != 'f' || p->small != small || size_of(p) < bytes || (size_of(p) == bytes && p->begin < address))
-      continue;
+    if (p->what != 'f' || !are_same(p->of, of)) continue;
+    if (size_of(p) < bytes || (size_of(p) == bytes && p->begin < address)) continue;
     if (best == NONE || size_of(p) < size_of(&m->parts[best])) best = i;
   }
   return best;
 }
 
-static uint32_t cached(const plain *m, uint64_t bytes, bool small) {
-  uint32_t i = next_free(m, small, bytes, 0);
+static uint32_t cached(const plain *m, uint64_t bytes, home of) {
+  uint32_t i = next_free(m, of, bytes, 0);
   while (m->pages && i != NONE) {
-    uint32_t next = next_free(m, small, size_of(&m->parts[i]), m->parts[i].begin + 1);
+    uint32_t next = next_free(m, of, size_of(&m->parts[i]), m->parts[i].begin + 1);
     if (next == NONE || can_become(m, next) >= can_become(m, i)) break;
     i = next;
   }
@@ -134,11 +144,11 @@ static uint32_t cached(const plain *m, uint64_t bytes, bool small) {
 }
 
 /* The first part from which on `bytes` are free or unmapped, and that is unmapped or has an unmapped one behind it. */
-static uint32_t find_run(const plain *m, uint64_t bytes, bool small) {
+static uint32_t find_run(const plain *m, uint64_t bytes, home of) {
   for (uint32_t i = 0; i < m->n; i++) {
     const part *p = &m->parts[i];
     uint64_t sum = 0;
-    if (p->small != small || p->what == 't') continue;
+    if (!are_same(p->of, of) || p->what == 't') continue;
     if (p->what == 'f' && can_become(m, i) == size_of(p)) continue;
     for (uint32_t k = i; k < m->n && m->parts[k].segment == p->segment && m->parts[k].what != 't'; k++)
       sum += size_of(&m->parts[k]);
@@ -147,11 +157,11 @@ static uint32_t find_run(const plain *m, uint64_t bytes, bool small) {
   return NONE;
 }
 
-static uint32_t from_pages(plain *m, uint64_t bytes, bool small) {
-  uint32_t i = find_run(m, bytes, small);
+static uint32_t from_pages(plain *m, uint64_t bytes, home of) {
+  uint32_t i = find_run(m, bytes, of);
   if (i == NONE) {
     uint64_t memory = m->limit + m->beside, span = memory + memory / 8;
-    i = add_segment(m, up(span > bytes ? span : bytes, 20 * MIB), small, 'u');
+    i = add_segment(m, up(span > bytes ? span : bytes, 20 * MIB), of, 'u');
   }
   uint64_t begin = m->parts[i].begin, end = begin;
   uint32_t segment = m->parts[i].segment;
@@ -160,7 +170,7 @@ static uint32_t from_pages(plain *m, uint64_t bytes, bool small) {
     while (m->parts[k].segment != segment || m->parts[k].begin != end) k++;
     if (m->parts[k].what == 'u') {
       uint64_t want = begin + bytes - end, most = size_of(&m->parts[k]);
-      want = up(want < most ? want : most, page_of(small));
+      want = up(want < most ? want : most, page_of(of));
       if (m->figures.reserved_bytes + want > m->limit) return tidy(m), NONE;
       cut_at(m, k, m->parts[k].begin + want);
       m->parts[k].what = 'f';
@@ -173,11 +183,11 @@ static uint32_t from_pages(plain *m, uint64_t bytes, bool small) {
   return i;
 }
 
-static uint32_t from_driver(plain *m, uint64_t bytes, bool small) {
-  if (m->pages) return from_pages(m, bytes, small);
-  uint64_t segment = small ? 2 * MIB : bytes < 10 * MIB ? 20 * MIB : up(bytes, 2 * MIB);
+static uint32_t from_driver(plain *m, uint64_t bytes, home of) {
+  if (m->pages) return from_pages(m, bytes, of);
+  uint64_t segment = of.small ? 2 * MIB : bytes < 10 * MIB ? 20 * MIB : up(bytes, 2 * MIB);
   if (m->figures.reserved_bytes + segment > m->limit) return NONE;
-  return add_segment(m, segment, small, 'f');
+  return add_segment(m, segment, of, 'f');
 }
 
 static bool is_segment(const plain *m, uint32_t i) {
@@ -189,8 +199,7 @@ static bool is_segment(const plain *m, uint32_t i) {
  * one of which nothing ever was, as the driver had no page, stays. */
 static bool unmap_one(plain *m) {
   for (uint32_t i = 0; i < m->n; i++) {
-    uint64_t page = page_of(m->parts[i].small), first = up(m->parts[i].begin, page),
-             last = m->parts[i].end / page * page;
+    uint64_t page = page_of(m->parts[i].of), first = up(m->parts[i].begin, page), last = m->parts[i].end / page * page;
     if (m->parts[i].what != 'f' || first >= last) continue;
     cut_at(m, i, last);
     cut_at(m, i, first);
@@ -217,15 +226,15 @@ static void give_all(plain *m) {
 }
 
 /* Whether enough went back to ask the driver again. */
-static bool give_uncut(plain *m, uint64_t bytes, bool small) {
+static bool give_uncut(plain *m, uint64_t bytes, home of) {
   if (!m->split || m->pages) return false;
   if (bytes < m->split) bytes = m->split;
-  uint32_t enough = next_free(m, small, bytes, 0);
+  uint32_t enough = next_free(m, of, bytes, 0);
   if (enough != NONE) return erase(m, enough), count(m), true;
   for (uint64_t sum = 0; sum < bytes;) {
     uint32_t best = NONE;
     for (uint32_t i = 0; i < m->n; i++)
-      if (m->parts[i].what == 'f' && m->parts[i].small == small && size_of(&m->parts[i]) >= m->split &&
+      if (m->parts[i].what == 'f' && are_same(m->parts[i].of, of) && size_of(&m->parts[i]) >= m->split &&
           (best == NONE || size_of(&m->parts[i]) >= size_of(&m->parts[best])))
         best = i;
     if (best == NONE) return false;
@@ -237,16 +246,16 @@ static bool give_uncut(plain *m, uint64_t bytes, bool small) {
 }
 
 /* The address; false where nothing fits. */
-static bool plain_take(plain *m, uint64_t bytes, uint64_t *address, uint64_t *size) {
+static bool plain_take(plain *m, uint64_t bytes, uint8_t stream, uint64_t *address, uint64_t *size) {
   bytes = up(bytes, 512);
-  bool small = bytes <= MIB;
-  uint32_t i = cached(m, bytes, small);
-  if (i == NONE) i = from_driver(m, bytes, small);
-  if (i == NONE && give_uncut(m, bytes, small)) i = from_driver(m, bytes, small);
-  if (i == NONE) give_all(m), i = from_driver(m, bytes, small);
+  home of = {stream, bytes <= MIB};
+  uint32_t i = cached(m, bytes, of);
+  if (i == NONE) i = from_driver(m, bytes, of);
+  if (i == NONE && give_uncut(m, bytes, of)) i = from_driver(m, bytes, of);
+  if (i == NONE) give_all(m), i = from_driver(m, bytes, of);
   if (i == NONE) return false;
   uint64_t rest = size_of(&m->parts[i]) - bytes;
-  bool cuts = small || m->pages ? rest >= 512 : rest > MIB && (!m->split || bytes < m->split);
+  bool cuts = of.small || m->pages ? rest >= 512 : rest > MIB && (!m->split || bytes < m->split);
   if (cuts) cut_at(m, i, m->parts[i].begin + bytes);
   m->parts[i].what = 't';
   count(m);
@@ -272,6 +281,7 @@ typedef struct pair {
   uint64_t seed, failures;
   uint64_t kept_bytes; /* of blocks taken for good */
   uint32_t keeps;      /* so many of a hundred are */
+  uint32_t streams;    /* that are in use */
 } pair;
 
 static void compare(const pair *p) {
@@ -319,17 +329,23 @@ static void check_fits(pair *p, uint64_t bytes, bool fits, sn_status status, con
   p->failures += !fits;
 }
 
-static void take_both(pair *p, uint64_t bytes) {
+typedef struct asked {
+  uint64_t bytes;
+  uint8_t stream;
+} asked;
+
+static void take_both(pair *p, asked a) {
   sn_err err = SN_ERR_INIT;
   uint64_t address = 0, size = 0;
   uint32_t block;
-  bool fits = plain_take(&p->model, bytes, &address, &size);
-  sn_status status = sn_caching_take(p->caching, bytes, &block, &err);
-  check_fits(p, bytes, fits, status, &err);
+  bool fits = plain_take(&p->model, a.bytes, a.stream, &address, &size);
+  const sn_caching_size asks = sn_caching_size_on(a.bytes, a.stream);
+  sn_status status = sn_caching_take_size(p->caching, &asks, &block, &err);
+  check_fits(p, a.bytes, fits, status, &err);
   if (!fits) return;
   if (sn_caching_extent(p->caching, block).offset != address || sn_caching_extent(p->caching, block).bytes != size)
     fail_msg("SN_SEED=%" PRIu64 ": %" PRIu64 " B at %" PRIu64 " (%" PRIu64 "), must be %" PRIu64 " (%" PRIu64 ")",
-             p->seed, bytes, sn_caching_extent(p->caching, block).offset, sn_caching_extent(p->caching, block).bytes,
+             p->seed, a.bytes, sn_caching_extent(p->caching, block).offset, sn_caching_extent(p->caching, block).bytes,
              address, size);
   p->live[p->n_live++] = block;
 }
@@ -342,22 +358,24 @@ static void give_both(pair *p, uint32_t which) {
 }
 
 /* Taken and given back at once. */
-static void pass_both(pair *p, uint64_t bytes) {
+static void pass_both(pair *p, asked a) {
   sn_err err = SN_ERR_INIT;
   uint64_t address = 0, size = 0;
-  bool fits = plain_take(&p->model, bytes, &address, &size);
-  sn_status status = sn_caching_pass(p->caching, bytes, &err);
-  check_fits(p, bytes, fits, status, &err);
+  bool fits = plain_take(&p->model, a.bytes, a.stream, &address, &size);
+  const sn_caching_size asks = sn_caching_size_on(a.bytes, a.stream);
+  sn_status status = sn_caching_pass_size(p->caching, &asks, &err);
+  check_fits(p, a.bytes, fits, status, &err);
   if (fits) plain_give(&p->model, address);
 }
 
 /* Taken for good. */
-static void keep_both(pair *p, uint64_t bytes) {
+static void keep_both(pair *p, asked a) {
   sn_err err = SN_ERR_INIT;
   uint64_t address = 0, size = 0;
-  bool fits = plain_take(&p->model, bytes, &address, &size);
-  sn_status status = sn_caching_keep(p->caching, bytes, &err);
-  check_fits(p, bytes, fits, status, &err);
+  bool fits = plain_take(&p->model, a.bytes, a.stream, &address, &size);
+  const sn_caching_size asks = sn_caching_size_on(a.bytes, a.stream);
+  sn_status status = sn_caching_keep_size(p->caching, &asks, &err);
+  check_fits(p, a.bytes, fits, status, &err);
   if (fits) p->kept_bytes += size;
 }
 
@@ -381,7 +399,7 @@ static void give_everything(pair *p) {
   assert_true(sn_caching_look(p->caching)->allocated_bytes == p->kept_bytes);
   if (p->kept_bytes > 0) return;
   if (!p->model.pages) assert_true(sn_caching_largest_split(p->caching) == 0);
-  take_both(p, p->model.limit / (20 * MIB) * (20 * MIB));
+  take_both(p, (asked){p->model.limit / (20 * MIB) * (20 * MIB), 0});
   assert_int_equal(p->n_live, 1);
   compare(p);
 }
@@ -390,13 +408,14 @@ static void run(pair *p, uint64_t *dice) {
   uint32_t fullness = prng_from(dice, 35, 65);
   for (uint32_t i = 0; i < REQUESTS; i++) {
     if (i % 150 == 0) fullness = prng_from(dice, 35, 65);
+    asked a = {draw_bytes(dice), p->streams > 1 ? (uint8_t)prng_below(dice, p->streams) : 0};
     bool takes = p->n_live == 0 || (p->n_live < MOST_LIVE && prng_chance(dice, fullness));
     if (takes && prng_chance(dice, 20))
-      pass_both(p, draw_bytes(dice));
+      pass_both(p, a);
     else if (takes && prng_chance(dice, p->keeps))
-      keep_both(p, draw_bytes(dice));
+      keep_both(p, a);
     else if (takes)
-      take_both(p, draw_bytes(dice));
+      take_both(p, a);
     else
       give_both(p, prng_below(dice, p->n_live));
     compare(p);
@@ -418,6 +437,7 @@ static void like_the_plain_one(void **state) {
     p.model.limit = prng_chance(&dice, 50) ? 20 * MIB + 512 * (uint64_t)prng_below(&dice, 4000000)
                                            : (20 + prng_below(&dice, 400)) * MIB;
     p.model.pages = prng_chance(&dice, 40);
+    p.streams = prng_from(&dice, 1, SN_CACHING_STREAMS);
     p.keeps = prng_chance(&dice, 50) ? 3 : 0;
     if (prng_chance(&dice, 30)) p.model.split = (21 + prng_below(&dice, 40)) * MIB;
     if (prng_chance(&dice, 50)) p.model.beside = 512 * (uint64_t)prng_below(&dice, 4000000);

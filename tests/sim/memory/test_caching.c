@@ -26,6 +26,14 @@ static uint32_t take(sn_caching *c, uint64_t bytes) {
   return block;
 }
 
+static uint32_t take_on(sn_caching *c, uint64_t bytes, uint32_t stream) {
+  sn_err err = SN_ERR_INIT;
+  const sn_caching_size size = sn_caching_size_on(bytes, stream);
+  uint32_t block;
+  assert_int_equal(sn_caching_take_size(c, &size, &block, &err), SN_OK);
+  return block;
+}
+
 static void give(sn_caching *c, uint32_t block) {
   sn_caching_give(c, block);
 }
@@ -225,13 +233,75 @@ static void expandable(void **state) {
   sn_caching_free(c);
 }
 
+/* What one stream has given back serves no other: neither large blocks nor small ones. */
+static void streams_share_nothing(void **state) {
+  (void)state;
+  for (int expandable = 0; expandable < 2; expandable++) {
+    sn_caching *c = open_caching(200 * MIB, (sn_caching_options){.expandable_segments = expandable});
+    uint64_t large = 0, small = 0;
+    for (uint32_t stream = 0; stream < SN_CACHING_STREAMS; stream++) {
+      give(c, take_on(c, 12 * MIB, stream));
+      give(c, take_on(c, 100, stream));
+      large += (expandable ? 20 : 12) * MIB;
+      small += 2 * MIB;
+      check(c, 0, large + small, 2 * (stream + 1));
+    }
+    assert_int_equal(sn_caching_extent(c, take_on(c, 12 * MIB, 1)).bytes, 12 * MIB); /* its own */
+    check(c, 12 * MIB, large + small, 6);
+    take_on(c, 12 * MIB, 1); /* not of 0's or 2's, which are free */
+    check(c, 24 * MIB, large + small + (expandable ? 20 : 12) * MIB, expandable ? 6 : 7);
+    take(c, 12 * MIB); /* stream 0, unless said */
+    check(c, 36 * MIB, large + small + (expandable ? 20 : 12) * MIB, expandable ? 6 : 7);
+    sn_caching_free(c);
+  }
+}
+
+/* All streams' segments go back where the driver has no more, of one as of several. */
+static void free_segments_of_all_streams_go_back(void **state) {
+  (void)state;
+  for (int expandable = 0; expandable < 2; expandable++) {
+    sn_caching *c = open_caching(100 * MIB, (sn_caching_options){.expandable_segments = expandable});
+    uint32_t blocks[SN_CACHING_STREAMS];
+    for (uint32_t stream = 0; stream < SN_CACHING_STREAMS; stream++) blocks[stream] = take_on(c, 20 * MIB, stream);
+    check(c, 60 * MIB, 60 * MIB, 3);
+    give(c, blocks[0]);
+    give(c, blocks[2]);
+    take_on(c, 80 * MIB, 1); /* beside the 20 MiB of its own that are in use */
+    check(c, 100 * MIB, 100 * MIB, expandable ? 1 : 2);
+    assert_int_equal(sn_caching_look(c)->retries, 1);
+    sn_caching_free(c);
+  }
+}
+
+/* Before that blocks that are not cut go back, which are of the stream alone that asks. */
+static void uncut_of_one_stream_go_back(void **state) {
+  (void)state;
+  sn_caching *c = open_caching(130 * MIB, (sn_caching_options){.max_split_bytes = 30 * MIB});
+  give(c, take_on(c, 60 * MIB, 0));
+  give(c, take_on(c, 60 * MIB, 1));
+  take_on(c, 36 * MIB, 1); /* too small for the 60, which go back */
+  check(c, 36 * MIB, 96 * MIB, 2);
+  assert_int_equal(sn_caching_look(c)->retries, 0);
+  take_on(c, 50 * MIB, 2); /* has none: all go back */
+  check(c, 86 * MIB, 86 * MIB, 2);
+  assert_int_equal(sn_caching_look(c)->retries, 1);
+  sn_caching_free(c);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(one_request), cmocka_unit_test(nothing_is_nothing),
-      cmocka_unit_test(best_fit),    cmocka_unit_test(neighbours_join),
-      cmocka_unit_test(sizes),       cmocka_unit_test(free_segments_go_back),
-      cmocka_unit_test(too_much),    cmocka_unit_test(max_split),
+      cmocka_unit_test(one_request),
+      cmocka_unit_test(nothing_is_nothing),
+      cmocka_unit_test(best_fit),
+      cmocka_unit_test(neighbours_join),
+      cmocka_unit_test(sizes),
+      cmocka_unit_test(free_segments_go_back),
+      cmocka_unit_test(too_much),
+      cmocka_unit_test(max_split),
       cmocka_unit_test(expandable),
+      cmocka_unit_test(streams_share_nothing),
+      cmocka_unit_test(free_segments_of_all_streams_go_back),
+      cmocka_unit_test(uncut_of_one_stream_go_back),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

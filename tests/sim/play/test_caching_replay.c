@@ -106,6 +106,74 @@ static void accumulated(void **state) {
   }
 }
 
+/* Gradients of shared parameters are tensors with lives of their own: micro-batches add none. */
+static void accumulated_in_shards(void **state) {
+  (void)state;
+  static const sn_mesh mesh = {.size = {[SN_MESH_FSDP] = 8}}, replicas = {.size = {[SN_MESH_DP] = 8}};
+  for (uint32_t accumulate = 0; accumulate < 4; accumulate++) {
+    const sn_caching_load load = {
+        .limit_bytes = SN_CACHING_NO_LIMIT, .options = {.expandable_segments = true}, .accumulate = accumulate};
+    sn_route shared = batch_route;
+    shared.mesh = &mesh;
+    const sn_plan p = {
+        .route = &shared, .n_instrs = sizeof batch_instrs / sizeof *batch_instrs, .instrs = batch_instrs};
+    assert_int_equal(replay(&p, &load).figures.allocated_peak, 7 * MIB);
+    shared.mesh = &replicas;
+    assert_int_equal(replay(&p, &load).figures.allocated_peak, (accumulate > 1 ? 10 : 7) * MIB);
+  }
+}
+
+static void stream_of_tensors(void **state) {
+  (void)state;
+  static const struct {
+    sn_role role;
+    uint32_t port;
+    sn_stream stream;
+  } rows[] = {
+      {SN_VALUE, 0, SN_STREAM_COMPUTE},
+      {SN_SCRATCH, 0, SN_STREAM_COMPUTE},
+      {SN_SCRATCH, SN_CAST_WEIGHTS, SN_STREAM_COMPUTE},
+      {SN_SCRATCH, SN_PORT_GATHER, SN_STREAM_GATHER},
+      {SN_SCRATCH, SN_PORT_REDUCE, SN_STREAM_REDUCE},
+      {SN_GATHERED, 3, SN_STREAM_GATHER},
+      {SN_UNSHARDED, 1, SN_STREAM_COMPUTE},
+      {SN_UNSHARDED, SN_PORT_PART, SN_STREAM_COMPUTE},
+      {SN_SUMMED, 0, SN_STREAM_COMPUTE},
+      {SN_BUCKET, 3, SN_STREAM_COMPUTE},
+      {SN_SHARD, 3, SN_STREAM_REDUCE},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    const sn_tensor tensor = {.role = rows[i].role, .port = rows[i].port};
+    assert_int_equal(sn_tensor_stream(&tensor), rows[i].stream);
+  }
+}
+
+/* One after the other, each gone before the next: of one stream they would be one block. */
+static void streams_apart(void **state) {
+  (void)state;
+  static const sn_tensor one_stream[] = {{.bytes = 12 * MIB}, {.bytes = 12 * MIB}, {.bytes = 12 * MIB}};
+  static const sn_tensor three[] = {{.bytes = 12 * MIB, .role = SN_GATHERED},
+                                    {.bytes = 12 * MIB, .role = SN_UNSHARDED},
+                                    {.bytes = 12 * MIB, .role = SN_SHARD}};
+  static sn_instr lives[] = {
+      {.kind = SN_ALLOC, .id = 0},   {.kind = SN_RELEASE, .id = 0}, {.kind = SN_ALLOC, .id = 1},
+      {.kind = SN_RELEASE, .id = 1}, {.kind = SN_ALLOC, .id = 2},   {.kind = SN_RELEASE, .id = 2},
+  };
+  for (int apart = 0; apart < 2; apart++) {
+    const sn_route r = {.n_steps = 1, .n_tensors = 3, .tensors = apart ? three : one_stream};
+    const sn_plan p = {.route = &r, .n_instrs = sizeof lives / sizeof *lives, .instrs = lives};
+    sn_caching_load load = {.limit_bytes = SN_CACHING_NO_LIMIT};
+    sn_caching_replayed got = replay(&p, &load);
+    assert_int_equal(got.figures.allocated_peak, 12 * MIB);
+    assert_int_equal(got.figures.reserved_peak, (apart ? 36 : 12) * MIB);
+    load.limit_bytes = 12 * MIB; /* what the others have free goes back, each time */
+    got = replay(&p, &load);
+    assert_true(got.fits);
+    assert_int_equal(got.figures.reserved_peak, 12 * MIB);
+    assert_int_equal(got.figures.retries, apart ? 5 : 0);
+  }
+}
+
 static void bad_options(void **state) {
   (void)state;
   sn_err err = SN_ERR_INIT;
@@ -245,6 +313,9 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(by_hand),
       cmocka_unit_test(accumulated),
+      cmocka_unit_test(accumulated_in_shards),
+      cmocka_unit_test(stream_of_tensors),
+      cmocka_unit_test(streams_apart),
       cmocka_unit_test(bad_options),
       cmocka_unit_test(plans_of_networks),
       cmocka_unit_test(least_limit_is_that_of_replays),

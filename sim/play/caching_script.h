@@ -1,0 +1,45 @@
+/* Caching script (internal to sim/play): what a plan asks of PyTorch's allocator in an iteration, written down once for
+ * every replay of it (sim/play/caching_replay.h). */
+#ifndef SN_SIM_PLAY_CACHING_SCRIPT_H
+#define SN_SIM_PLAY_CACHING_SCRIPT_H
+
+#include "sim/graph/route.h"
+#include "sim/play/caching_replay.h"
+
+typedef enum sn__caching_kind { SN__TAKE, SN__GIVE, SN__PASS, SN__MAKE } sn__caching_kind;
+
+/* What an instruction asks for. */
+typedef struct sn__caching_request {
+  uint8_t kind;  /* sn__caching_kind */
+  bool gradient; /* SN__GIVE: of a parameter, which stays where others are added to it */
+  uint32_t id;   /* tensor; SN__PASS: instruction; SN__MAKE: of load->made */
+  uint32_t step;
+  uint32_t instr; /* SN__TAKE: the instruction */
+  sn_caching_size size;
+} sn__caching_request;
+
+typedef struct sn__caching_script {
+  const sn_caching_load *load;
+  const sn_plan *plan;
+  const sn_route *route;
+  uint32_t micro_batches;             /* how many of an iteration ask; from 2 on, gradients of parameters are kept */
+  uint32_t n_requests, n_until_taken; /* behind the latter nothing is taken but what is made once */
+  sn__caching_request *requests;      /* of one iteration; the first one's makings in between */
+  bool gives_all;                     /* whatever is taken is given back by a request */
+} sn__caching_script;
+
+/* To be cleared in any case. */
+sn_status sn__caching_script_init(sn__caching_script *script, const sn_plan *plan, const sn_caching_load *load,
+                                  sn_err *err);
+void sn__caching_script_clear(sn__caching_script *script);
+
+static inline bool sn__caching_accumulates(const sn__caching_script *script) {
+  return script->micro_batches > 1;
+}
+
+/* Of a parameter, and one that others are added to. */
+static inline bool sn__caching_is_gradient(const sn__caching_script *script, uint32_t tensor) {
+  return sn__caching_accumulates(script) && script->route->tensors[tensor].role == SN_PARAMETER_GRADIENT;
+}
+
+#endif
