@@ -270,10 +270,6 @@ static inline bool sn_step_is_beside(const sn_step *step) {
   return step->kernel == SN_TRANSFER || step->kernel == SN_UNPACK || step->kernel == SN_PACK;
 }
 
-/* PyTorch allocates on several streams where several GPUs train: blocks of one are never another's. */
-typedef enum sn_stream { SN_STREAM_COMPUTE, SN_STREAM_GATHER, SN_STREAM_REDUCE, SN_STREAMS } sn_stream;
-sn_stream sn_tensor_stream(const sn_tensor *tensor);
-
 /* The path of a layer's module, and of its block, NULL where it is in none. */
 static inline const char *sn_route_module(const sn_route *route, uint32_t layer) {
   return route->modules ? route->modules[layer].path : route->layers[layer].name;

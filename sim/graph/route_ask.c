@@ -2,13 +2,6 @@
 #include "base/arena.h"
 #include "sim/graph/route_internal.h"
 
-/* Cast buffers and what is gathered; what is reduced, so shards' gradients. */
-sn_stream sn_tensor_stream(const sn_tensor *t) {
-  if (t->role == SN_GATHERED || (t->role == SN_SCRATCH && t->port == SN_PORT_GATHER)) return SN_STREAM_GATHER;
-  if (t->role == SN_SHARD || (t->role == SN_SCRATCH && t->port == SN_PORT_REDUCE)) return SN_STREAM_REDUCE;
-  return SN_STREAM_COMPUTE;
-}
-
 static uint32_t first_access(const sn_route *route, uint32_t step, bool reads) {
   const sn_step *s = &route->steps[step];
   for (const sn_access *a = &route->accesses[s->first_access]; a < &route->accesses[s->first_access + s->n_accesses];

@@ -15,7 +15,7 @@
  * Elsewhere an event is the end of a lane's work; the next one is the earliest, of equal times
  * the one on the lane with the lower number, so the order depends on nothing but the input. With the handful of lanes
  * a device has, a look at each lane is faster than a heap. Time is int64 ns; shares of the link are exact: work is kept
- * in 1/840 ns, which every k up to 8 divides, and no more lanes than that copy; speeds are rounded to 1/840. All work together is at most
+ * in 1/840 ns, which every k up to 8 divides; speeds are rounded to 1/840. All work together is at most
  * SN_ENGINE_MAX_NS, far from where the clock or a share would overflow; more is SN_BAD_INPUT.
  */
 #ifndef SN_SIM_PLAY_ENGINE_H
@@ -28,8 +28,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { SN_ENGINE_LANES = 13 };
-#define SN_ENGINE_MAX_NS INT64_C(1000000000000000) /* 11.6 days */
+enum { SN_ENGINE_LANES = 13, SN_ENGINE_COPIES = 8 }; /* of these may copy at once */
+#define SN_ENGINE_MAX_NS INT64_C(1000000000000000)   /* 11.6 days */
 
 typedef struct sn_engine sn_engine;
 

@@ -197,7 +197,7 @@ static void broken_shares(void **state) {
  * divide. */
 static void equal_shares(void **state) {
   (void)state;
-  for (uint32_t k = 1; k <= SN_ENGINE_LANES; k++) {
+  for (uint32_t k = 1; k <= SN_ENGINE_COPIES; k++) {
     bench b;
     open_bench(&b, SN_ENGINE_LANES, 0, true);
     for (uint32_t lane = 0; lane < k; lane++) copy(&b, lane, 1000003);
