@@ -14,6 +14,7 @@
 #include "cli/frame/stored.h"
 #include "cli/options/options.h"
 #include "db/store.h"
+#include "sim/stages/stages.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -47,7 +48,7 @@ static bool slow(const sn_question *q) {
 
 static sn_run *simulate(const sn_question *q, sn_err *err) {
   if (slow(q)) sn_out_progress("simulating ...");
-  sn_run *run = sn_simulate(q->args->net, q->net, &q->device, q->strategies, q->n_strategies, &q->options, err);
+  sn_run *run = sn_stages_simulate(q->args->net, q->net, &q->device, q->strategies, q->n_strategies, &q->options, err);
   if (slow(q) || q->shown) sn_out_progress(NULL);
   return run;
 }
@@ -70,9 +71,25 @@ static void fail_by_answer(const sn_question *q, const sn_run *run, sn_err *err)
   sn_answer_free(answer);
 }
 
+/* Of a pipeline no stage is looked for what would fit. */
+static void fail_stages(const sn_question *q, const sn_run *run, sn_err *err) {
+  char needed[SN_UNIT_TEXT], has[SN_UNIT_TEXT];
+  const sn_result *least = &run->results[0];
+  if (sn_run_best(run)) return;
+  for (uint32_t i = 1; i < run->n_results; i++)
+    if (run->results[i].peak_device_bytes < least->peak_device_bytes) least = &run->results[i];
+  sn_fail(err, SN_NO_FIT, "%s needed of a GPU with %s, %s on %s; try more stages, or smaller micro-batches (--batch)",
+          sn_print_bytes(least->peak_device_bytes, needed), least->strategy,
+          sn_print_bytes(q->device.memory_bytes, has), q->device.name);
+}
+
 /* Of strategies that were named one is enough; else the verdict says it. */
 static void fail_no_fit(const sn_question *q, const sn_run *run, sn_err *err) {
   if (q->args->n_strategies > 0 && sn_run_best(run)) return;
+  if (run->n_stages > 0) {
+    fail_stages(q, run, err);
+    return;
+  }
   if (*run->answer)
     fail_by_answer(q, run, err);
   else if (!sn_run_best(run))
@@ -87,6 +104,10 @@ static sn_status put_run(sn_store *store, void *what, sn_err *err) {
 static void keep(const sn_args *args, const sn_run *run, stored *kept) {
   sn_origins origins;
   if (args->no_db) return;
+  if (run->n_stages > 0) {
+    sn_out_say("not stored: a pipeline's stages are not one run; --json keeps them all");
+    return;
+  }
   const sn_run whole = sn_origins_with(args, run, &origins);
   kept->run = &whole;
   sn_stored_write(args, put_run, kept, kept->path, &kept->err);
@@ -144,7 +165,7 @@ static sn_status answer(const sn_question *q, sn_err *err) {
   sn_run *run = simulate(q, err);
   if (!run) return err->code;
   if (q->args->name) run->name = q->args->name;
-  if (sn_question_answer_run(q, run, err) != SN_OK) {
+  if (run->n_stages == 0 && sn_question_answer_run(q, run, err) != SN_OK) {
     sn_run_free(run);
     return err->code;
   }

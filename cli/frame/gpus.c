@@ -23,6 +23,12 @@ void sn_gpus_print_name(const sn_run *run, FILE *out) {
   if (!sn_mesh_is_one(&mesh)) fprintf(out, " with %s", mesh.text);
 }
 
+double sn_gpus_tokens(const sn_run *run, const sn_result *r) {
+  sn_mesh mesh = mesh_of(run);
+  double share = (double)sn_mesh_size(&mesh, SN_MESH_TP) * sn_mesh_size(&mesh, SN_MESH_PP);
+  return r->images_per_second * run->image_height / share;
+}
+
 /* False where it is not known by now: a file that lies elsewhere. */
 static bool find_cluster(const sn_run *run, const sn_mesh *mesh, sn_cluster *cluster, bool *assumed) {
   sn_cluster asked = {0};
@@ -72,6 +78,21 @@ static void print_traffic(const sn_shared_row *s, FILE *out) {
   fprintf(out, "; communicators %s (assumed)\n", sn_print_bytes(s->communicator_bytes, text));
 }
 
+/* A line a stage: what its own GPU takes by each strategy. */
+static void print_stages(const sn_run *run, FILE *out) {
+  for (uint32_t s = 0; s < run->n_stages; s++) {
+    const sn_run *stage = run->stages[s];
+    fprintf(out, "stage %-3" PRIu32, s);
+    for (uint32_t i = 0; i < stage->n_results; i++) {
+      const sn_result *r = &stage->results[i];
+      char live[SN_UNIT_TEXT], device[SN_UNIT_TEXT];
+      fprintf(out, "%s %s live, %s of the GPU with %s%s", i ? ";" : "", sn_print_bytes(sn_live_total(&r->live), live),
+              sn_print_bytes(r->peak_device_bytes, device), r->strategy, r->fits ? "" : " (too much)");
+    }
+    fputs("\n", out);
+  }
+}
+
 void sn_gpus_print(const sn_run *run, FILE *out) {
   sn_mesh mesh = mesh_of(run);
   const sn_result *first = NULL;
@@ -87,4 +108,9 @@ void sn_gpus_print(const sn_run *run, FILE *out) {
   fprintf(out, "%.3g ms of transfers, of which %.3g are exposed; MFU %.0f %% (%s)\n",
           (double)first->shared.transfer_ns / 1e6, (double)first->shared.exposed_ns / 1e6,
           100 * first->shared.flops_share, first->strategy);
+  if (run->n_stages == 0) return;
+  int64_t busy = first->iteration_ns - first->shared.bubble_ns;
+  fprintf(out, "bubble %.1f %%: stages wait %.3g ms for each other\n",
+          busy > 0 ? 100 * (double)first->shared.bubble_ns / (double)busy : 0, (double)first->shared.bubble_ns / 1e6);
+  print_stages(run, out);
 }

@@ -216,6 +216,7 @@ static void put_shared(sn_json_object *o, const sn_shared_row *s) {
   sn_json_put_count(&inner, "send_bytes", s->sent_bytes);
   o->lost = o->lost || inner.lost;
   sn_json_put_count(o, "communicator_bytes", s->communicator_bytes);
+  sn_json_put_time(o, "bubble_ns", s->bubble_ns);
   sn_json_put_time(o, "transfer_ns", s->transfer_ns);
   sn_json_put_time(o, "exposed_ns", s->exposed_ns);
   sn_json_put_real(o, "mfu", s->flops_share);
@@ -360,6 +361,28 @@ static sn_status write_answer(const sn_run *run, const sn_epoch *epoch, FILE *ou
   return err->code;
 }
 
+/* Of a pipeline: what each stage's GPU takes by each strategy. */
+static sn_status write_stages(const sn_run *run, FILE *out, sn_err *err) {
+  if (run->n_stages > 0) fputs(",\"stages\":[", out);
+  for (uint32_t s = 0; s < run->n_stages && err->code == SN_OK; s++)
+    for (uint32_t i = 0; i < run->stages[s]->n_results && err->code == SN_OK; i++) {
+      const sn_result *r = &run->stages[s]->results[i];
+      sn_json_object o = sn_json_begin();
+      sn_json_put_count(&o, "stage", s);
+      sn_json_put_text(&o, "strategy", r->strategy);
+      sn_json_put_bool(&o, "fits", r->fits);
+      sn_json_put_count(&o, "peak_device_bytes", r->peak_device_bytes);
+      sn_json_put_count(&o, "reserved_bytes", r->reserved_bytes);
+      put_live(&o, &r->live, &r->shared);
+      sn_json_put_time(&o, "forward_ns", r->shared.forward_ns);
+      sn_json_put_time(&o, "backward_ns", r->shared.backward_ns);
+      sn_json_put_time(&o, "update_ns", r->shared.update_ns);
+      sn_json_end(&o, s + i ? ",\n" : "\n", false, "", out, err);
+    }
+  if (run->n_stages > 0) fputs("\n]", out);
+  return err->code;
+}
+
 sn_status sn_json_write_run(const sn_run *run, bool steps, bool explain, FILE *out, sn_err *err) {
   return sn_json_write_run_with(run, steps, explain, NULL, out, err);
 }
@@ -375,6 +398,7 @@ sn_status sn_json_write_run_with(const sn_run *run, bool steps, bool explain, co
     if (sn_json_write_result(&run->results[i], steps, explain, i ? ",\n" : "\n", out, err) != SN_OK) return err->code;
   fputs("\n]", out);
   sn_json_write_failures(run, out, err);
+  write_stages(run, out, err);
   fputs("}\n", out);
   return err->code;
 }

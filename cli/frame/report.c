@@ -233,14 +233,13 @@ static void corun_cells(sn_table *table, const sn_result *r, const sn_result *fi
   sn_table_cell(table, corun ? "%.0f" : "-", 100 * (double)sn_corun_row_bound(&r->corun) / (double)r->iteration_ns);
 }
 
-/* `tokens`: of a sequence. */
-static void time_cells(sn_table *table, const sn_result *r, const sn_result *first, uint32_t tokens) {
+static void time_cells(sn_table *table, const sn_run *run, const sn_result *r) {
   sn_table_figure(table, r->fits, (double)r->iteration_ns / MS);
-  corun_cells(table, r, first);
+  corun_cells(table, r, &run->results[0]);
   sn_table_figure(table, r->fits && r->stall_ns, (double)r->stall_ns / MS);
   sn_table_figure(table, r->fits && r->allocation_ns, (double)r->allocation_ns / MS);
   sn_table_figure(table, r->fits, r->images_per_second);
-  sn_table_figure(table, r->fits && r->shared.world > 0, r->images_per_second * tokens);
+  sn_table_figure(table, r->fits && r->shared.world > 0, sn_gpus_tokens(run, r));
   sn_table_figure(table, r->fits && r->shared.world > 0, 100 * r->shared.flops_share);
   if (r->pool_step)
     sn_table_cell(table, "%" PRIu32 " %s %s (%s)", r->pool_step, r->pool_layer, r->pool_pass, r->pool_cause);
@@ -339,7 +338,7 @@ static sn_status print_results(const sn_run *run, const sn_out *out, sn_err *err
   for (uint32_t i = 0; i < run->n_results; i++) {
     memory_cells(table, &run->results[i]);
     traffic_cells(table, &run->results[i]);
-    time_cells(table, &run->results[i], &run->results[0], run->image_height);
+    time_cells(table, run, &run->results[i]);
   }
   hide_columns(run, table);
   sn_status status = sn_out_table(out, table, err);

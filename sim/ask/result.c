@@ -209,6 +209,25 @@ static int64_t busy_computing(const sn_result_source *s) {
   return busy;
 }
 
+/* What a stage of a pipeline takes: its forward and backward share what it waits for within itself. */
+static void add_stage(const sn_result_source *s, sn_shared_row *shared) {
+  const sn_route *route = s->plan->route;
+  int64_t busy[SN_PASSES] = {0};
+  for (uint32_t i = 0; i < s->plan->n_instrs; i++) {
+    const sn_instr *instr = &s->plan->instrs[i];
+    if (instr->kind != SN_COMPUTE || sn_lane_transfers((sn_lane)instr->lane)) continue;
+    busy[instr->rerun ? SN_BACKWARD : route->steps[instr->id].pass] +=
+        s->trace->spans[i].end_ns - s->trace->spans[i].begin_ns;
+  }
+  for (uint32_t t = 0; t < route->n_transfers; t++)
+    if (route->transfers[t].axis == SN_MESH_PP)
+      shared->hop_bytes = sn_max(shared->hop_bytes, route->transfers[t].bytes);
+  int64_t work = s->trace->end_ns - busy[SN_UPDATE], both = busy[SN_FORWARD] + busy[SN_BACKWARD];
+  shared->update_ns = busy[SN_UPDATE];
+  shared->forward_ns = both > 0 ? (int64_t)((double)work * (double)busy[SN_FORWARD] / (double)both) : 0;
+  shared->backward_ns = work - shared->forward_ns;
+}
+
 /* What crosses links. Behind every batch, which all have the last one's transfers. */
 static void add_transfers(const sn_result_source *s, sn_result *r) {
   const sn_route *route = s->plan->route;
@@ -224,6 +243,7 @@ static void add_transfers(const sn_result_source *s, sn_result *r) {
   shared->sent_bytes = batches * (sums.bytes[SN_SEND] + sums.bytes[SN_RECEIVE]);
   for (uint32_t lane = SN_CORUN_LANES; lane < SN_LANES; lane++) shared->transfer_ns += s->trace->busy_ns[lane];
   shared->exposed_ns = r->iteration_ns > r->compute_ns ? r->iteration_ns - r->compute_ns : 0;
+  if (route->micros > 0) add_stage(s, shared);
 }
 
 /* A batch that another one follows takes the time up to the updates. */

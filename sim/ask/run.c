@@ -6,7 +6,9 @@
 #include <string.h>
 
 void sn_run_free(sn_run *run) {
-  if (run) sn_arena_free(run->arena);
+  if (!run) return;
+  for (uint32_t s = 0; s < run->n_stages; s++) sn_run_free(run->stages[s]);
+  sn_arena_free(run->arena);
 }
 
 bool sn_run_is_answer(const sn_run *run, const sn_result *result) {

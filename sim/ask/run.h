@@ -46,8 +46,11 @@ typedef struct sn_shared_row {
   uint32_t groups; /* of parameters that are gathered together, or buckets */
   uint64_t gathered_bytes, scattered_bytes, reduced_bytes, sent_bytes;
   uint64_t communicator_bytes; /* outside PyTorch's allocator; in context_bytes */
-  int64_t transfer_ns;         /* all lanes of transfers busy */
-  int64_t exposed_ns;          /* the iteration without the compute lane's work: what nothing hides */
+  uint64_t hop_bytes;          /* of a stage of a pipeline: the largest thing that it sends or receives */
+  int64_t forward_ns, backward_ns, update_ns; /* of a stage: of all micro-batches, without waiting for its neighbours */
+  int64_t bubble_ns;                          /* of a pipeline: what the slowest stage waits for others */
+  int64_t transfer_ns;                        /* all lanes of transfers busy */
+  int64_t exposed_ns;                         /* the iteration without the compute lane's work: what nothing hides */
   /* of `live`'s parts at the peak: */
   uint64_t sharded_gradients, unsharded_parameters, unsharded_gradients, gather_buffers, buckets;
   double flops_share; /* MFU: multiplications and additions of the model, three times forward's, of the GPU's peak */
@@ -249,6 +252,7 @@ typedef struct sn_result {
   X(PLAIN, shared.reduced_bytes, "traffic.all_reduce_bytes", "reduced_bytes")                                          \
   X(PLAIN, shared.sent_bytes, "traffic.send_bytes", "sent_bytes")                                                      \
   X(PLAIN, shared.communicator_bytes, "communicator_bytes", "communicator_bytes")                                      \
+  X(PLAIN, shared.bubble_ns, "bubble_ns", "bubble_ns")                                                                 \
   X(PLAIN, shared.transfer_ns, "transfer_ns", "transfer_ns")                                                           \
   X(PLAIN, shared.exposed_ns, "exposed_ns", "exposed_ns")                                                              \
   X(PLAIN, shared.sharded_gradients, "live_at_peak.sharded_gradients", "live_sharded_gradient_bytes")                  \
@@ -332,7 +336,11 @@ typedef struct sn_run {
   const sn_failure *failures;   /* of strategies that are not among the results, in the order asked */
   const sn_origin *origins;     /* in a store; they depend on the folder that snsim was started in */
   const sn_tensor_row *tensors; /* NULL where they were not asked for */
-  struct sn_arena *arena;       /* everything above; freed by sn_run_free() */
+  uint32_t n_stages;
+  struct sn_run *const
+      *stages;            /* of a pipeline: what each stage's own GPU takes, by the same strategies; NULL: there is
+                                 * none. They are the run's */
+  struct sn_arena *arena; /* everything above; freed by sn_run_free() */
 } sn_run;
 
 void sn_run_free(sn_run *run);

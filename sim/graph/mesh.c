@@ -32,9 +32,10 @@ typedef struct word {
 } word;
 
 static const word yes_no[] = {{"no", 0}, {"yes", 1}, {NULL, 0}}, reduces[] = {{"fp32", 0}, {"bf16", 1}, {NULL, 0}},
+                  schedules[] = {{"1f1b", SN_SCHEDULE_1F1B}, {"gpipe", SN_SCHEDULE_GPIPE}, {NULL, 0}},
                   syncs[] = {{"last", 0}, {"each", 1}, {NULL, 0}};
 
-typedef enum key_kind { KEY_COUNT, KEY_FLAG, KEY_BYTES } key_kind;
+typedef enum key_kind { KEY_COUNT, KEY_FLAG, KEY_BYTES, KEY_SCHEDULE } key_kind;
 
 typedef struct key {
   const char *name;
@@ -59,14 +60,19 @@ static const key keys[] = {
     {"reduce", KEY_FLAG, AT(reduce_narrow), 0, 1, 0, reduces, SN_MESH_FSDP},
     {"sync", KEY_FLAG, AT(sync_each), 0, 1, 0, syncs, SN_MESH_FSDP},
     {"bucket", KEY_BYTES, AT(bucket_bytes), 1 << 20, UINT64_C(1) << 40, SN_MESH_BUCKET, NULL, SN_MESH_DP},
+    {"schedule", KEY_SCHEDULE, AT(schedule), 0, 0, SN_SCHEDULE_1F1B, schedules, SN_MESH_PP},
     {"view", KEY_FLAG, AT(view), 0, 1, 0, yes_no, SN_MESH_DP},
 };
+
+#define INTERLEAVED "interleaved:"
+enum { MOST_CHUNKS = 64 };
 enum { KEYS = sizeof keys / sizeof keys[0] };
 
 static void set(const key *k, sn_mesh *mesh, uint64_t value) {
   void *at = (char *)mesh + k->offset;
   switch (k->kind) {
   case KEY_COUNT:
+  case KEY_SCHEDULE:
     *(uint32_t *)at = (uint32_t)value;
     break;
   case KEY_FLAG:
@@ -82,6 +88,7 @@ static uint64_t get(const key *k, const sn_mesh *mesh) {
   const void *at = (const char *)mesh + k->offset;
   switch (k->kind) {
   case KEY_COUNT:
+  case KEY_SCHEDULE:
     return *(const uint32_t *)at;
   case KEY_FLAG:
     return *(const bool *)at;
@@ -110,7 +117,7 @@ static sn_status fail_key(const char *name, size_t length, sn_err *err) {
   snprintf(text, sizeof text, "%.*s", (int)(length < 30 ? length : 30), name);
   return sn_fail(err, SN_BAD_USAGE,
                  "--parallel: \"%s\" is no key%s; keys are tp, fsdp, dp, pp, zero, reshard, keep-last, prefetch, "
-                 "reduce, sync, bucket, view",
+                 "reduce, sync, bucket, view, schedule",
                  text, sn_text_suggest(text, names, KEYS, hint, sizeof hint));
 }
 
@@ -122,7 +129,19 @@ static void list_values(const key *k, char *text, size_t room) {
     used += (size_t)snprintf(text + used, room - used, "%s%s", used ? ", " : "", w->word);
   if (k->kind == KEY_COUNT && used < room)
     snprintf(text + used, room - used, "%s%" PRIu64 " to %" PRIu64, used ? ", " : "", k->least, k->most);
+  if (k->kind == KEY_SCHEDULE && used < room)
+    snprintf(text + used, room - used, ", interleaved:2 to interleaved:%d", MOST_CHUNKS);
   if (k->kind == KEY_BYTES && used < room) snprintf(text + used, room - used, "1MiB to 1TiB");
+}
+
+/* "interleaved:2" */
+static bool read_chunks(const char *text, uint64_t *value) {
+  const char *digits = text + strlen(INTERLEAVED);
+  char *end;
+  if (strncmp(text, INTERLEAVED, strlen(INTERLEAVED)) != 0 || *digits < '1' || *digits > '9') return false;
+  uint64_t chunks = strtoull(digits, &end, 10);
+  *value = SN_SCHEDULE_INTERLEAVED + chunks;
+  return *end == '\0' && chunks >= 2 && chunks <= MOST_CHUNKS;
 }
 
 static bool read_value(const key *k, const char *text, uint64_t *value) {
@@ -131,6 +150,7 @@ static bool read_value(const key *k, const char *text, uint64_t *value) {
   for (const word *w = k->words; w && w->word; w++)
     if (strcmp(w->word, text) == 0) return *value = w->value, true;
   if (k->kind == KEY_FLAG) return false;
+  if (k->kind == KEY_SCHEDULE) return read_chunks(text, value);
   if (k->kind == KEY_BYTES)
     return sn_parse_bytes(text, k->name, k->least, value, &ignored) == SN_OK && *value <= k->most;
   *value = *text >= '0' && *text <= '9' ? strtoull(text, &end, 10) : UINT64_MAX;
@@ -187,9 +207,11 @@ static sn_status write_text(sn_mesh *mesh, sn_err *err) {
   for (const key *k = keys; k < keys + KEYS && used < sizeof mesh->text; k++) {
     uint64_t value = get(k, mesh);
     const char *named = word_of(k, value);
-    char number[24];
+    char number[40];
     if (value == k->usual) continue;
-    snprintf(number, sizeof number, "%" PRIu64, value);
+    bool chunks = k->kind == KEY_SCHEDULE && value > SN_SCHEDULE_INTERLEAVED;
+    snprintf(number, sizeof number, "%s%" PRIu64, chunks ? INTERLEAVED : "",
+             chunks ? value - SN_SCHEDULE_INTERLEAVED : value);
     used += (size_t)snprintf(mesh->text + used, sizeof mesh->text - used, "%s%s=%s", used ? "," : "", k->name,
                              named ? named : number);
   }
@@ -212,6 +234,33 @@ sn_status sn_mesh_parse(const char *text, sn_mesh *mesh, sn_err *err) {
   if (check_needs(&read, seen, err) != SN_OK) return err->code;
   *mesh = sn_mesh_is_one(&read) ? (sn_mesh){0} : read;
   return sn_mesh_is_one(mesh) ? SN_OK : write_text(mesh, err);
+}
+
+/* ---- parts of the network ---- */
+
+/* Whether the next layer begins another block than the layer before it that is in one. */
+static bool begins_block(sn_mesh_parts *p) {
+  if (p->net->layers[p->layer].op == SN_FORK) return false; /* which stand where they were put in */
+  if (!p->named) return p->net->layers[p->layer].parameters > 0;
+  const char *block = p->net->modules[p->layer].block;
+  bool begins = block && (!p->last || strcmp(block, p->last) != 0);
+  if (block) p->last = block;
+  return begins;
+}
+
+sn_mesh_parts sn_mesh_parts_of(const sn_net *net, uint32_t parts) {
+  sn_mesh_parts p = {.net = net, .parts = parts, .tail = net->n_layers}, counting;
+  for (uint32_t l = 0; net->modules && l < net->n_layers; l++) p.named = p.named || net->modules[l].block;
+  while (p.named && (!net->modules[p.tail - 1].block || net->layers[p.tail - 1].op == SN_FORK)) p.tail--;
+  counting = p;
+  for (; counting.layer < net->n_layers; counting.layer++) p.blocks += begins_block(&counting);
+  return p;
+}
+
+uint32_t sn_mesh_part_next(sn_mesh_parts *p) {
+  p->begun += begins_block(p);
+  uint32_t part = p->begun == 0 ? 0 : (uint32_t)((uint64_t)(p->begun - 1) * p->parts / p->blocks);
+  return p->layer++ >= p->tail ? p->parts - 1 : part;
 }
 
 /* ---- cuts ---- */

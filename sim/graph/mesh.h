@@ -38,6 +38,9 @@ enum {
   SN_MESH_TEXT = 96
 };
 
+/* In which order stages work on micro-batches (sim/parallel/pipeline.h). */
+typedef enum sn_mesh_schedule { SN_SCHEDULE_1F1B, SN_SCHEDULE_GPIPE, SN_SCHEDULE_INTERLEAVED = 16 } sn_mesh_schedule;
+
 /* Zeroed it is one GPU. */
 typedef struct sn_mesh {
   uint32_t size[SN_MESH_AXES]; /* 0 and 1: the axis is not there */
@@ -49,6 +52,8 @@ typedef struct sn_mesh {
   bool sync_each;          /* accumulating, each micro-batch's gradients are reduced */
   uint64_t bucket_bytes;   /* dp; 0: SN_MESH_BUCKET */
   bool view;               /* dp: gradient_as_bucket_view */
+  uint32_t schedule;       /* pp: sn_mesh_schedule, or SN_SCHEDULE_INTERLEAVED and chunks */
+  uint32_t stage, micros;  /* pp, not asked for: of whose GPU a route is, and micro-batches an update (0: one) */
   char text[SN_MESH_TEXT]; /* that reads as this mesh, keys at what they are unless asked for left out:
                               "fsdp=8,prefetch=2"; "" for one GPU */
 } sn_mesh;
@@ -63,6 +68,30 @@ static inline bool sn_mesh_is_one(const sn_mesh *mesh) {
 }
 /* "fsdp=8,prefetch=2"; "" is one GPU. SN_BAD_USAGE: a key that is unknown, stands twice or has no meaning beside the others; a number out of its range. */
 sn_status sn_mesh_parse(const char *text, sn_mesh *mesh, sn_err *err);
+
+/* Parts of the network that a stage of a pipeline has: 1, or interleaved's chunks. */
+static inline uint32_t sn_mesh_chunks(const sn_mesh *mesh) {
+  return mesh->schedule > SN_SCHEDULE_INTERLEAVED ? mesh->schedule - SN_SCHEDULE_INTERLEAVED : 1;
+}
+
+/* The network in parts one behind the other: whole blocks (sn_named_module), as many in each as in any other or one
+ * fewer; what is ahead of the first block in the first part, what is behind the last in the last. Where nothing is a
+ * block each layer with parameters is one.
+ *
+ *   sn_mesh_parts parts = sn_mesh_parts_of(net, 8);
+ *   for (uint32_t l = 0; l < net->n_layers; l++) part = sn_mesh_part_next(&parts);       each layer's, in order
+ */
+typedef struct sn_mesh_parts {
+  const sn_net *net;
+  uint32_t parts, blocks; /* how many */
+  uint32_t layer, begun;  /* what comes next; blocks so far */
+  uint32_t tail;          /* from this layer on nothing is in a block */
+  bool named;             /* blocks are the modules' */
+  const char *last;
+} sn_mesh_parts;
+
+sn_mesh_parts sn_mesh_parts_of(const sn_net *net, uint32_t parts);
+uint32_t sn_mesh_part_next(sn_mesh_parts *parts);
 
 /* ---- a parameter's part ---- */
 

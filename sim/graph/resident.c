@@ -111,13 +111,19 @@ void sn_resident_walk_all(sn_resident_walk *w) {
     return;
   }
   bool beside = w->dialect->fork_copies && !w->iteration.inference;
+  const sn_mesh *mesh = &w->iteration.mesh; /* of a stage of a pipeline its layers alone, and batches of an update */
+  const uint32_t stages = sn_mesh_size(mesh, SN_MESH_PP), batches = mesh->micros > 1 ? mesh->micros : 1;
+  sn_mesh_parts parts = sn_mesh_parts_of(w->net, stages * sn_mesh_chunks(mesh));
   for (uint32_t i = 0; i < w->net->n_layers; i++) {
+    if (sn_mesh_part_next(&parts) % stages != mesh->stage) continue;
     if (w->net->layers[i].parameters > 0) show_parameters(w, i);
     if (beside || w->net->layers[i].op == SN_BN) show_buffers(w, i);
     if (is_trained(w, i))
       for (uint32_t n = 0; n < SN_PARAMETER_TENSORS; n++) sn_resident_walk_states(w, i, n);
   }
-  show(w, SN_RESIDENT_INPUT, SN_NONE, 0, sn_precision_data_bytes(w->iteration.precision, w->net));
+  if (mesh->stage == 0)
+    show(w, SN_RESIDENT_INPUT, SN_NONE, 0, batches * sn_precision_data_bytes(w->iteration.precision, w->net));
   uint64_t labels = w->dialect->eager ? w->net->wide_label_bytes : w->net->label_bytes;
-  if (!w->iteration.inference) show(w, SN_RESIDENT_LABELS, SN_NONE, 0, labels);
+  bool last = mesh->stage + 1 == stages;
+  if (!w->iteration.inference && last) show(w, SN_RESIDENT_LABELS, SN_NONE, 0, batches * labels);
 }

@@ -203,7 +203,10 @@ struct sn_route {
   uint32_t n_transfers, n_groups;
   const struct sn_route *whole; /* what it is a part of; it frees that */
   const uint32_t *moved;        /* per step of the whole: which of its own it is */
-  struct sn_under_list *under;  /* of a recording: what sn_route_under() has made; else NULL */
+  const uint32_t *runs; /* of a pipeline's stage: per micro-batch and step of the whole, which it is; else NULL */
+  uint32_t micros;      /* of a pipeline's stage: micro-batches, whose forward and backward steps are mixed: all
+                                 * are ahead of first_backward, which is first_update. Else 0 */
+  struct sn_under_list *under; /* of a recording: what sn_route_under() has made; else NULL */
   struct sn_arena *arena;
 };
 

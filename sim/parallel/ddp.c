@@ -52,7 +52,7 @@ static void find_made(maker *m) {
     sn_fail_memory(m->e.err);
     return;
   }
-  for (uint32_t s = m->whole->first_backward; s < m->whole->first_update; s++)
+  for (uint32_t s = 0; s < m->whole->first_update; s++)
     for (uint32_t i = 0; i < m->whole->steps[s].n_accesses; i++) {
       sn_access access = m->whole->accesses[m->whole->steps[s].first_access + i];
       if (access.mode != SN_READ) by_tensor[access.tensor] = s;
@@ -141,7 +141,7 @@ static void write(maker *m, bool accumulates) {
   const sn_route *w = m->whole;
   make_buckets(m);
   for (uint32_t s = 0; s < w->n_steps && m->e.err->code == SN_OK; s++) {
-    bool backward = s >= w->first_backward && s < w->first_update;
+    bool backward = w->steps[s].pass == SN_BACKWARD;
     if (s >= w->first_update)
       copy_update(m, s);
     else

@@ -21,7 +21,7 @@ static bool grow(sn__edit *e, void *items, uint32_t count, uint32_t *room, size_
   return true;
 }
 
-sn_status sn__edit_begin(sn__edit *e, const sn_route *whole, sn_err *err) {
+sn_status sn__edit_begin_bare(sn__edit *e, const sn_route *whole, sn_err *err) {
   sn_arena *arena = sn_arena_new();
   *e = (sn__edit){.whole = whole, .err = err};
   e->route = arena ? sn_arena_alloc(arena, 1, sizeof *e->route) : NULL;
@@ -32,10 +32,17 @@ sn_status sn__edit_begin(sn__edit *e, const sn_route *whole, sn_err *err) {
   *e->route = *whole;
   e->route->arena = arena;
   e->route->under = NULL;
-  e->route->n_steps = e->route->n_accesses = e->route->n_tensors = 0;
+  e->mixed = whole->micros > 0;
+  e->route->n_steps = e->route->n_accesses = e->route->n_tensors = e->route->n_transfers = 0;
   e->route->tensor_bytes = 0;
   e->moved = sn_arena_alloc(arena, (size_t)whole->n_steps + 1, sizeof *e->moved);
   if (!e->moved) return sn_fail_memory(err);
+  for (uint32_t t = 0; t < whole->n_transfers; t++) sn__edit_transfer(e, whole->transfers[t]);
+  return err->code;
+}
+
+sn_status sn__edit_begin(sn__edit *e, const sn_route *whole, sn_err *err) {
+  if (sn__edit_begin_bare(e, whole, err) != SN_OK) return err->code;
   for (uint32_t t = 0; t < whole->n_tensors; t++) {
     const sn_tensor *tensor = &whole->tensors[t];
     sn__edit_tensor(e, tensor->layer, tensor->port, tensor->role, tensor->bytes);
@@ -137,8 +144,20 @@ static uint32_t first_of(const sn__edit *e, sn_pass pass) {
   return s;
 }
 
+/* A stage's steps, as they are numbered now. */
+static bool move_runs(sn__edit *e) {
+  const sn_route *w = e->whole, *whole = w->whole;
+  if (!w->runs) return true;
+  size_t n = (size_t)w->micros * whole->n_steps;
+  uint32_t *runs = sn_arena_alloc(e->route->arena, n, sizeof *runs);
+  for (size_t i = 0; runs && i < n; i++) runs[i] = w->runs[i] == SN_NONE ? SN_NONE : e->moved[w->runs[i]];
+  e->route->runs = runs;
+  return runs != NULL;
+}
+
 static sn_status hand_over(sn__edit *e) {
   sn_route *r = e->route;
+  if (!move_runs(e)) return sn_fail_memory(e->err);
   r->steps = e->steps;
   r->accesses = e->accesses;
   r->tensors = e->tensors;
@@ -147,8 +166,8 @@ static sn_status hand_over(sn__edit *e) {
   r->moved = e->moved;
   r->forward_step = move_all(e, e->whole->forward_step);
   r->backward_step = move_all(e, e->whole->backward_step);
-  r->first_backward = first_of(e, SN_BACKWARD);
   r->first_update = first_of(e, SN_UPDATE);
+  r->first_backward = e->mixed ? r->first_update : first_of(e, SN_BACKWARD);
   return r->forward_step && r->backward_step ? SN_OK : sn_fail_memory(e->err);
 }
 

@@ -27,11 +27,14 @@ typedef struct sn__edit {
   uint32_t *stamp; /* per tensor: the number, from 1, of the last step that touches it */
   uint32_t *moved; /* per step of the whole: where it is now */
   sn_step_work *work;
+  bool mixed; /* forward and backward steps are */
   uint32_t steps_room, accesses_room, tensors_room, stamp_room, transfers_room, work_room;
 } sn__edit;
 
 /* In any case sn__edit_end() is to follow. */
 sn_status sn__edit_begin(sn__edit *e, const sn_route *whole, sn_err *err);
+/* Without the tensors of the whole. */
+sn_status sn__edit_begin_bare(sn__edit *e, const sn_route *whole, sn_err *err);
 /* The route, which has an arena of its own; NULL after an error or where `status` is one. Its `whole` is for the caller
  * to set. */
 sn_route *sn__edit_end(sn__edit *e, sn_status status);

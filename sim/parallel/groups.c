@@ -33,6 +33,7 @@ static void name_groups(const sn_route *route, sn__groups *g) {
   memset(g->of, 0xff, route->n_layers * sizeof *g->of);
   for (uint32_t s = 0; s < route->first_backward; s++) {
     uint32_t layer = route->steps[s].layer;
+    if (route->steps[s].pass != SN_FORWARD) continue; /* of a stage of a pipeline */
     const char *name = blocks                         ? sn_route_block(route, layer)
                        : has_parameters(route, layer) ? sn_route_module(route, layer)
                                                       : NULL;
@@ -70,7 +71,7 @@ static void find_steps(const sn_route *route, sn__groups *g, sn_iteration iterat
   bool trained = false;
   for (uint32_t s = 0; s < route->first_update; s++) {
     const sn_step *step = &route->steps[s];
-    bool forward = s < route->first_backward;
+    bool forward = step->pass == SN_FORWARD;
     if (forward || !follows(step)) group = g->of[step->layer];
     if (forward && g->groups[group].forward == SN_NONE) g->groups[group].input_trained = trained;
     note_step(&g->groups[group], s, forward);

@@ -16,7 +16,8 @@ const char *sn_shard_refuses(sn_iteration iteration) {
     return "bf16-master keeps shards in four bytes, and there are none; add --parallel fsdp=8, or ask for bf16";
   if (sn_mesh_is_one(mesh)) return NULL;
   if (sn_mesh_size(mesh, SN_MESH_TP) > 1) return "tensor parallel (tp) is not simulated yet; ask for fsdp or dp";
-  if (sn_mesh_size(mesh, SN_MESH_PP) > 1) return "pipelines (pp) are not simulated yet; ask for fsdp or dp";
+  if (sn_mesh_size(mesh, SN_MESH_PP) > 1 && sharded)
+    return "pipelines (pp) of shards (fsdp) are not simulated yet; ask for pp with dp, or for fsdp";
   if (mesh->zero > 0) return "DeepSpeed's zero is not simulated yet; fsdp=N is its stage 3";
   if (iteration.inference) return "fsdp and dp are of training; leave --inference or --parallel out";
   bool plain = kind == SN_OPTIMIZER_SGD || kind == SN_OPTIMIZER_MOMENTUM || kind == SN_OPTIMIZER_ADAM ||
@@ -40,14 +41,28 @@ static sn_status check(const sn_route *whole, sn_err *err) {
   return SN_OK;
 }
 
-sn_route *sn_shard(sn_route *whole, sn_iteration iteration, sn_err *err) {
-  if (sn_mesh_is_one(&iteration.mesh)) return whole;
-  bool sharded = sn_mesh_size(&iteration.mesh, SN_MESH_FSDP) > 1;
-  sn_route *route = NULL;
-  if (check(whole, err) == SN_OK) route = sharded ? sn__fsdp(whole, iteration, err) : sn__ddp(whole, iteration, err);
+typedef sn_route *scheme(const sn_route *whole, sn_iteration iteration, sn_err *err);
+
+/* The part by a scheme, which takes the whole over. */
+static sn_route *part_by(scheme *make, sn_route *whole, sn_iteration iteration, sn_err *err) {
+  sn_route *route = make(whole, iteration, err);
   if (route)
     route->whole = whole;
   else
     sn_route_free(whole);
+  return route;
+}
+
+sn_route *sn_shard(sn_route *whole, sn_iteration iteration, sn_err *err) {
+  const sn_mesh *mesh = &iteration.mesh;
+  sn_route *route = whole;
+  if (sn_mesh_is_one(mesh)) return whole;
+  if (check(whole, err) != SN_OK) {
+    sn_route_free(whole);
+    return NULL;
+  }
+  if (sn_mesh_size(mesh, SN_MESH_PP) > 1) route = part_by(sn__stage, route, iteration, err);
+  if (route && sn_mesh_size(mesh, SN_MESH_FSDP) > 1) return part_by(sn__fsdp, route, iteration, err);
+  if (route && sn_mesh_size(mesh, SN_MESH_DP) > 1) return part_by(sn__ddp, route, iteration, err);
   return route;
 }

@@ -94,6 +94,8 @@ sn_status sn_mesh_cluster(const sn_mesh *mesh, const sn_cluster *asked, const sn
 void sn_transfers_time(const sn_route *route, const sn_cluster *cluster, int64_t *ns) {
   for (uint32_t i = 0; i < route->n_transfers; i++) {
     const sn_transfer *t = &route->transfers[i];
+    ns[i] = 0; /* what stages send takes its time where they play together (sim/stages/) */
+    if (t->axis == SN_MESH_PP) continue;
     uint32_t nodes = nodes_of(route->mesh, (sn_mesh_axis)t->axis, t->ranks, cluster);
     const sn_group group = {.ranks = t->ranks, .nodes = cluster->nodes < nodes ? cluster->nodes : nodes};
     ns[i] = sn_collective_ns(cluster, kind_of(t->kind), t->bytes, group);

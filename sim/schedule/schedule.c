@@ -264,6 +264,64 @@ static sn_status make_unit_executions(maker *m, const sn_units *units, const boo
   return status;
 }
 
+/* Of each step of a pipeline's stage: which of the whole it is, and of which micro-batch. */
+typedef struct origin {
+  uint32_t step, micro;
+} origin;
+
+static origin *find_origins(const sn_route *route, const sn_route *whole) {
+  origin *of = malloc(((size_t)route->n_steps + 1) * sizeof *of);
+  if (!of) return NULL;
+  for (uint32_t s = 0; s < route->n_steps; s++) of[s] = (origin){SN_NONE, 0};
+  for (uint32_t micro = 0; micro < route->micros; micro++)
+    for (uint32_t s = 0; s < whole->n_steps; s++) {
+      uint32_t own = route->runs[(size_t)micro * whole->n_steps + s];
+      if (own != SN_NONE) of[own] = (origin){s, micro};
+    }
+  return of;
+}
+
+/* A unit that lies on two stages is no module of either. */
+static bool is_on_stage(const sn_route *route, const sn_units *units, uint32_t unit) {
+  for (uint32_t s = units->first[unit]; s < units->first[unit + 1]; s++)
+    if (route->runs[s] == SN_NONE) return false;
+  return true;
+}
+
+/* The unit of the whole, as the micro-batch ran it. */
+static sn_status rerun_staged(maker *m, const sn_route *whole, const sn_units *units, uint32_t unit, uint32_t micro,
+                              uint32_t at_step) {
+  uint32_t end = rerun_end(whole, units->first[unit], units->first[unit + 1]);
+  sn_status status = SN_OK;
+  for (uint32_t s = units->first[unit]; s < end && status == SN_OK; s++) {
+    uint32_t own = m->route->runs[(size_t)micro * whole->n_steps + s];
+    if (own != SN_NONE) status = add_execution(m, own, at_step, true);
+  }
+  return status;
+}
+
+/* A stage's backward steps go through units in turn, micro-batch by micro-batch. */
+static sn_status make_staged_executions(maker *m, const sn_units *units, const bool *again) {
+  const sn_route *route = m->route, *whole = route;
+  while (whole->micros > 0) whole = whole->whole;
+  origin *of = find_origins(route, whole);
+  uint32_t *next = malloc(((size_t)route->micros + 1) * sizeof *next);
+  sn_status status = of && next ? SN_OK : sn_fail_memory(m->err);
+  for (uint32_t i = 0; i < route->micros && status == SN_OK; i++) next[i] = units->count;
+  for (uint32_t s = 0; s < route->n_steps && status == SN_OK; s++) {
+    bool backward = of[s].step != SN_NONE && route->steps[s].pass == SN_BACKWARD && needs_forward(route, s);
+    uint32_t unit = backward ? sn_units_of(units, whole, of[s].step) : units->count;
+    bool enters = backward && unit < next[of[s].micro];
+    if (enters) next[of[s].micro] = unit;
+    if (enters && !sn_units_stays(units, unit) && (!again || again[unit]) && is_on_stage(route, units, unit))
+      status = rerun_staged(m, whole, units, unit, of[s].micro, s);
+    if (status == SN_OK) status = add_execution(m, s, s, false);
+  }
+  free(of);
+  free(next);
+  return status;
+}
+
 /* The blocks of units of a recording that run again. `spans`: room for one a unit; how many there are. */
 static uint32_t find_spans(const sn_route *route, const sn_units *units, const bool *again, sn_record_span *spans) {
   uint32_t n = 0, r = 0;
@@ -295,6 +353,7 @@ static sn_status make_recorded_executions(maker *m, const sn_units *units, const
 }
 
 static sn_status execute_units(maker *m, const sn_units *units, const bool *again) {
+  if (m->route->micros > 0) return make_staged_executions(m, units, again);
   return m->route->regions ? make_recorded_executions(m, units, again) : make_unit_executions(m, units, again);
 }
 

@@ -199,10 +199,11 @@ static sn_status take_regions(const sn_route *route, sn_units *units, sn_err *er
   return SN_OK;
 }
 
-/* Those of the whole, a part of which the route is. */
+/* Those of the whole, a part of which the route is; of a pipeline's stage in steps of the whole. */
 static sn_status find_in_whole(const sn_route *route, sn_units *units, sn_err *err) {
   sn_status status = sn_units_find(route->whole, units, err);
-  for (uint32_t u = 0; u <= units->count && status == SN_OK && units->first; u++) {
+  if (route->micros > 0 || status != SN_OK) return status;
+  for (uint32_t u = 0; u <= units->count && units->first; u++) {
     uint32_t s = units->first[u];
     units->first[u] = s < route->whole->first_backward ? route->moved[s] : route->first_backward;
   }

@@ -3,6 +3,7 @@
  * transfers run, and what a mesh is called. */
 #include "sim/graph/mesh.h"
 #include "sim/parallel/shard.h"
+#include "sim/stages/stages.h"
 #include "tests/support/live_of.h"
 
 #include <string.h>
@@ -147,12 +148,90 @@ static void first_sides_are_pytorchs(void **state) {
   }
 }
 
+static sn_run *run_stages(const char *net, uint32_t batch, uint32_t size, const char *mesh, uint32_t micros) {
+  sn_err err = SN_ERR_INIT;
+  sn_device gpu = load_gpu("h200");
+  sn_strategy pytorch = parse_strategy("pytorch");
+  sn_options options = SN_OPTIONS_INIT;
+  sn_net *n = load(net, batch, size);
+  options.iteration = asked(mesh, "adamw", micros);
+  sn_run *run = sn_stages_simulate(net, n, &gpu, &pytorch, 1, &options, &err);
+  must(&err);
+  sn_net_free(n);
+  return run;
+}
+
+static uint64_t stage_bytes(const sn_run *run, uint32_t stage) {
+  return total(&run->stages[stage]->results[0].live);
+}
+
+/* PyTorch's Schedule1F1B and ScheduleGPipe by MemTracker: a stage keeps one micro-batch less than the one before it, and
+ * of gpipe all; all micro-batches keep what they receive (parallel.md, section 6). */
+static void stages_keep_what_is_in_flight(void **state) {
+  (void)state;
+  enum { BATCH = 2, TOKENS = 64, D = 128, MICROS = 8 };
+  sn_run *one = run_stages("llm:12,128,4,4,352,100", BATCH, TOKENS, "pp=6", MICROS);
+  sn_run *all = run_stages("llm:12,128,4,4,352,100", BATCH, TOKENS, "pp=6,schedule=gpipe", MICROS);
+  assert_int_equal(one->n_stages, 6);
+  uint64_t each = stage_bytes(one, 1) - stage_bytes(one, 2); /* of equal stages */
+  for (uint32_t s = 1; s < 4; s++) {
+    assert_int_equal(stage_bytes(one, s) - stage_bytes(one, s + 1), each);
+    assert_int_equal(stage_bytes(all, s), stage_bytes(all, s + 1));
+    assert_true(stage_bytes(all, s) - stage_bytes(one, s) <= (MICROS - 6 + s) * each);
+    assert_true(stage_bytes(all, s) - stage_bytes(one, s) > (MICROS - 7 + s) * each);
+  }
+  /* two blocks of what a block keeps: x, x-hat and roots of two norms, q, k, v, the attention's output and sums, the
+   * sum behind it, both FCs' outputs, SiLU's and the product, and the block's own output */
+  uint64_t tokens = BATCH * TOKENS, heads = 4, ffn = 352, floats = tokens * (4 * D + 4 * D + heads + 2 + 4 * ffn) + 0;
+  assert_true(each > 2 * 4 * (floats - tokens * 4 * D) && each < 2 * 4 * (floats + tokens * 4 * D));
+  sn_run_free(one);
+  sn_run_free(all);
+}
+
+/* (p - 1) / m of equal stages, interleaved's a chunk's part of it. */
+static void bubbles_are_the_schedules(void **state) {
+  (void)state;
+  sn_run *one = run_stages("llm:16,256,4,4,704,100", 1, 64, "pp=4", 16);
+  sn_run *two = run_stages("llm:16,256,4,4,704,100", 1, 64, "pp=4,schedule=interleaved:2", 16);
+  const sn_result *a = &one->results[0], *b = &two->results[0];
+  double first = (double)a->shared.bubble_ns / (double)(a->iteration_ns - a->shared.bubble_ns);
+  double second = (double)b->shared.bubble_ns / (double)(b->iteration_ns - b->shared.bubble_ns);
+  assert_true(first > 0.10 && first < 3.0 / 16 + 0.01); /* ends have the embedding and the head beside */
+  assert_true(second < first);
+  sn_run_free(one);
+  sn_run_free(two);
+}
+
+static void bad_pipelines_are_refused(void **state) {
+  (void)state;
+  static const struct {
+    const char *net, *mesh, *why;
+    uint32_t micros;
+  } bad[] = {{"llm:8,128,4,4,352,100", "pp=16", "8 can be asked for", 4},
+             {"llm:8,128,4,4,352,100", "pp=4,schedule=interleaved:2", "multiple of 4", 7},
+             {"gpt2", "pp=4", "takes the weights of wte", 4},
+             {"unet", "pp=4", "stages send to the next alone", 4}};
+  for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    sn_err err = SN_ERR_INIT;
+    sn_device gpu = load_gpu("h200");
+    sn_strategy pytorch = parse_strategy("pytorch");
+    sn_options options = SN_OPTIONS_INIT;
+    sn_net *net = load(bad[i].net, 1, 0);
+    options.iteration = asked(bad[i].mesh, "adamw", bad[i].micros);
+    sn_run *run = sn_stages_simulate(bad[i].net, net, &gpu, &pytorch, 1, &options, &err);
+    assert_null(run);
+    if (!strstr(err.text, bad[i].why)) fail_msg("%s, %s: %s", bad[i].net, bad[i].mesh, err.text);
+    sn_net_free(net);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(rows_are_pytorchs),        cmocka_unit_test(shards_are_parts),
-      cmocka_unit_test(one_gpu_is_todays),        cmocka_unit_test(meshes_have_one_text),
-      cmocka_unit_test(bad_meshes_are_refused),   cmocka_unit_test(parameters_are_cut_by_rows),
-      cmocka_unit_test(first_sides_are_pytorchs),
+      cmocka_unit_test(rows_are_pytorchs),         cmocka_unit_test(shards_are_parts),
+      cmocka_unit_test(one_gpu_is_todays),         cmocka_unit_test(meshes_have_one_text),
+      cmocka_unit_test(bad_meshes_are_refused),    cmocka_unit_test(parameters_are_cut_by_rows),
+      cmocka_unit_test(first_sides_are_pytorchs),  cmocka_unit_test(stages_keep_what_is_in_flight),
+      cmocka_unit_test(bubbles_are_the_schedules), cmocka_unit_test(bad_pipelines_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -246,10 +246,10 @@ static void speeds_by_hand(void **state) {
 /* The longest time there may be does not overflow the shares; a nanosecond more is refused, in whatever form. */
 static void longest_times(void **state) {
   (void)state;
-  const int64_t share = SN_ENGINE_MAX_NS / SN_ENGINE_LANES;
+  const int64_t share = SN_ENGINE_MAX_NS / SN_ENGINE_COPIES;
   bench b;
   open_bench(&b, SN_ENGINE_LANES, 0, true);
-  for (uint32_t lane = 0; lane < SN_ENGINE_LANES; lane++) copy(&b, lane, share);
+  for (uint32_t lane = 0; lane < SN_ENGINE_COPIES; lane++) copy(&b, lane, share);
   drain(&b);
   assert_true(sn_engine_now(b.engine) == SN_ENGINE_MAX_NS);
   sn_err run_err = SN_ERR_INIT, copy_err = SN_ERR_INIT, pass_err = SN_ERR_INIT;

@@ -1,0 +1,360 @@
+/* Pipelines: the route of one stage (parallel.md, section 6; PyTorch 2.15, torch/distributed/pipelining/stage.py and
+ * schedules.py).
+ *
+ *   buffers | receive h0, F0, send | receive h1, F1, send | receive dh0, B0, send | F2 .. | updates
+ *
+ * The whole's steps of a part of the network stand once for each micro-batch, in the order of the schedule's list
+ * (sim/parallel/pipeline.h); tensors are copies of their own, but for gradients of parameters: the first micro-batch
+ * makes one, each later one makes its own, adds it and drops it. What crosses from one part to the next is received and
+ * sent by steps. As PyTorch has it: what all micro-batches receive, forward and backward, has buffers from the start to
+ * the end; what a part hands on stays until its backward; the last part's outputs and losses stay until the end. */
+#include "base/arena.h"
+#include "base/checked.h"
+#include "models/op/op.h"
+#include "sim/parallel/edit.h"
+#include "sim/parallel/fsdp.h"
+#include "sim/parallel/pipeline.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Numbers, ascending. */
+typedef struct list {
+  uint32_t *all, n;
+} list;
+
+/* A part of the network: its steps, and the tensors that cross its ends. */
+typedef struct part {
+  list forward, backward;
+  list given, given_gradients; /* made by others: values of the part before, gradients of the part behind */
+  list handed, handed_gradients;
+} part;
+
+typedef struct maker {
+  sn__edit e;
+  const sn_route *whole;
+  const sn_mesh *mesh;
+  uint32_t parts, micros;
+  uint32_t *part_of_layer, *part_of_step, *maker; /* maker: per tensor, the part that has made it; SN_NONE: none yet */
+  part *all;
+  uint32_t *copy; /* per micro-batch and tensor: its copy; SN_NONE: none yet */
+  bool *made;     /* per tensor of the whole: a gradient of a parameter that is there */
+  uint32_t *runs; /* per micro-batch and step of the whole: which step it is */
+  sn_err *err;
+} maker;
+
+static bool is_mine(const maker *m, uint32_t p) {
+  return p % sn_mesh_size(m->mesh, SN_MESH_PP) == m->mesh->stage;
+}
+
+/* ---- what crosses ---- */
+
+static bool push(list *l, uint32_t number, size_t most) {
+  if (!l->all) l->all = calloc(most + 1, sizeof *l->all);
+  if (!l->all) return false;
+  if (l->n == 0 || l->all[l->n - 1] != number) l->all[l->n++] = number;
+  return true;
+}
+
+static bool has(const list *l, uint32_t number) {
+  for (uint32_t i = 0; i < l->n; i++)
+    if (l->all[i] == number) return true;
+  return false;
+}
+
+/* What adds gradients belongs to those who made them. */
+static void find_parts_of_steps(maker *m) {
+  const sn_route *w = m->whole;
+  uint32_t before = m->parts - 1;
+  for (uint32_t s = 0; s < w->n_steps; s++) {
+    const sn_step *step = &w->steps[s];
+    bool follows = step->pass == SN_BACKWARD && (step->kernel == SN_SUM || step->kernel == SN_CAST);
+    before = m->part_of_step[s] = follows ? before : m->part_of_layer[step->layer];
+  }
+}
+
+/* A tensor of part `from` that part `to` uses. */
+static sn_status cross(maker *m, uint32_t tensor, uint32_t from, uint32_t to, size_t most) {
+  const sn_tensor *t = &m->whole->tensors[tensor];
+  bool forward = from < to;
+  if (from + 1 != to && to + 1 != from)
+    return sn_fail(m->err, SN_BAD_INPUT,
+                   "%s is used %u parts of the pipeline away from where it is made, and stages send to the next alone; "
+                   "ask for fewer stages, or for fsdp",
+                   m->whole->layers[t->layer].name, from < to ? to - from : from - to);
+  list *handed = forward ? &m->all[from].handed : &m->all[from].handed_gradients;
+  list *given = forward ? &m->all[to].given : &m->all[to].given_gradients;
+  if (has(handed, tensor)) return SN_OK;
+  return push(handed, tensor, most) && push(given, tensor, most) ? SN_OK : sn_fail_memory(m->err);
+}
+
+static sn_status find_crossings(maker *m) {
+  const sn_route *w = m->whole;
+  for (uint32_t s = 0; s < w->first_update && m->err->code == SN_OK; s++) {
+    uint32_t p = m->part_of_step[s];
+    list *steps = s < w->first_backward ? &m->all[p].forward : &m->all[p].backward;
+    if (!push(steps, s, w->n_steps)) return sn_fail_memory(m->err);
+    for (uint32_t i = 0; i < w->steps[s].n_accesses; i++) {
+      sn_access access = w->accesses[w->steps[s].first_access + i];
+      uint32_t *made_by = &m->maker[access.tensor];
+      if (access.mode == SN_WRITE && *made_by == SN_NONE) *made_by = p;
+      if (*made_by == p || *made_by == SN_NONE) continue;
+      cross(m, access.tensor, *made_by, p, w->n_tensors);
+      if (s >= w->first_backward && w->tensors[access.tensor].role == SN_GRADIENT) *made_by = p; /* and hands it on */
+    }
+  }
+  return m->err->code;
+}
+
+/* Tied weights would be on two GPUs. */
+static sn_status check_ties(const maker *m) {
+  const sn_route *w = m->whole;
+  for (uint32_t l = 0; l < w->n_layers; l++) {
+    uint32_t owner = w->layers[l].attr->weights_of;
+    if (owner == 0 || m->part_of_layer[owner] == m->part_of_layer[l]) continue;
+    return sn_fail(
+        m->err, SN_BAD_INPUT,
+        "%s takes the weights of %s, which another stage of the pipeline has; ask for fsdp, or for a network "
+        "whose head has weights of its own",
+        w->layers[l].name, w->layers[owner].name);
+  }
+  return SN_OK;
+}
+
+/* ---- writing ---- */
+
+static uint32_t copy_of(maker *m, uint32_t micro, uint32_t tensor) {
+  const sn_tensor *t = &m->whole->tensors[tensor];
+  uint32_t *copy = &m->copy[(size_t)(t->role == SN_PARAMETER_GRADIENT ? 0 : micro) * m->whole->n_tensors + tensor];
+  if (*copy == SN_NONE) *copy = sn__edit_tensor(&m->e, t->layer, t->port, t->role, t->bytes);
+  return *copy;
+}
+
+/* Of a parameter: made by who comes first; who comes later makes his own and adds it. */
+static void add_gradient(maker *m, uint32_t tensor) {
+  const sn_tensor *t = &m->whole->tensors[tensor];
+  if (m->made[tensor]) {
+    sn__edit_access(&m->e, copy_of(m, 0, tensor), SN_MODIFY);
+    sn__edit_access(&m->e, sn__edit_tensor(&m->e, t->layer, t->port, SN_SCRATCH, t->bytes), SN_WRITE);
+    return;
+  }
+  sn__edit_access(&m->e, copy_of(m, 0, tensor), SN_WRITE);
+  m->made[tensor] = true;
+}
+
+static void copy_step(maker *m, uint32_t step, uint32_t micro) {
+  const sn_step *s = &m->whole->steps[step];
+  sn__edit_copy_bare(&m->e, step);
+  m->runs[(size_t)micro * m->whole->n_steps + step] = m->e.route->n_steps - 1;
+  for (uint32_t i = 0; i < s->n_accesses; i++) {
+    sn_access access = m->whole->accesses[s->first_access + i];
+    if (access.mode == SN_WRITE && m->whole->tensors[access.tensor].role == SN_PARAMETER_GRADIENT)
+      add_gradient(m, access.tensor);
+    else if (access.held)
+      sn__edit_hold(&m->e, copy_of(m, micro, access.tensor));
+    else
+      sn__edit_access(&m->e, copy_of(m, micro, access.tensor), access.mode);
+  }
+}
+
+static void transfer(maker *m, const list *tensors, uint32_t micro, sn_pass pass, sn_transfer_kind kind) {
+  for (uint32_t i = 0; i < tensors->n; i++) {
+    const sn_tensor *t = &m->whole->tensors[tensors->all[i]];
+    uint32_t number = sn__edit_transfer(&m->e, (sn_transfer){kind, SN_MESH_PP, 0, 2, t->bytes});
+    sn__edit_step(&m->e, t->layer, pass, SN_TRANSFER, number);
+    sn__edit_access(&m->e, copy_of(m, micro, tensors->all[i]), kind == SN_RECEIVE ? SN_MODIFY : SN_READ);
+  }
+}
+
+static void hold_all(maker *m, const list *tensors, uint32_t micro) {
+  for (uint32_t i = 0; i < tensors->n; i++) sn__edit_hold(&m->e, copy_of(m, micro, tensors->all[i]));
+}
+
+static void write_entry(maker *m, const sn_pipeline_entry *entry) {
+  const part *p = &m->all[entry->chunk * sn_mesh_size(m->mesh, SN_MESH_PP) + m->mesh->stage];
+  bool forward = entry->pass == SN_PIPELINE_FORWARD;
+  sn_pass pass = forward ? SN_FORWARD : SN_BACKWARD;
+  const list *steps = forward ? &p->forward : &p->backward;
+  transfer(m, forward ? &p->given : &p->given_gradients, entry->micro, pass, SN_RECEIVE);
+  for (uint32_t i = 0; i < steps->n; i++) copy_step(m, steps->all[i], entry->micro);
+  if (!forward) hold_all(m, &p->handed, entry->micro);
+  transfer(m, forward ? &p->handed : &p->handed_gradients, entry->micro, pass, SN_SEND);
+}
+
+/* What is received has its place from the start; `holds`: to the end. */
+static void buffers(maker *m, bool holds) {
+  const sn_transfer none = {SN_RECEIVE, SN_MESH_PP, 0, 2, 0};
+  uint32_t step = SN_NONE;
+  for (uint32_t p = 0; p < m->parts; p++) {
+    const list *lists[] = {&m->all[p].given, &m->all[p].given_gradients};
+    for (uint32_t n = 0; n < 2 * m->micros && is_mine(m, p); n++) {
+      const list *l = lists[n % 2];
+      if (holds) hold_all(m, l, n / 2);
+      if (holds || l->n == 0) continue;
+      if (step == SN_NONE) {
+        sn__edit_step(&m->e, m->whole->tensors[l->all[0]].layer, SN_FORWARD, SN_PACK, sn__edit_transfer(&m->e, none));
+        step = m->e.route->n_steps;
+      }
+      for (uint32_t i = 0; i < l->n; i++) sn__edit_access(&m->e, copy_of(m, n / 2, l->all[i]), SN_WRITE);
+    }
+  }
+}
+
+/* The last part's outputs, which a loss reads, and losses. */
+static void hold_outputs(maker *m) {
+  const sn_route *w = m->whole;
+  if (!is_mine(m, m->parts - 1)) return;
+  for (uint32_t s = 0; s < w->first_backward; s++) {
+    const sn_step *step = &w->steps[s];
+    if (w->layers[step->layer].op != SN_SOFTMAX) continue;
+    for (uint32_t micro = 0; micro < m->micros; micro++)
+      for (uint32_t i = 0; i < step->n_accesses; i++) {
+        sn_access access = w->accesses[step->first_access + i];
+        uint64_t bytes = w->tensors[access.tensor].bytes;
+        bool loss = w->tensors[access.tensor].role == SN_SAVED && bytes <= 8;
+        if (access.mode == SN_READ || loss) sn__edit_hold(&m->e, copy_of(m, micro, access.tensor));
+      }
+  }
+}
+
+/* ---- updates ---- */
+
+static uint64_t trained_bytes(const maker *m, bool mine) {
+  const sn_route *w = m->whole;
+  uint64_t bytes = 0;
+  for (uint32_t t = 0; t < w->n_tensors; t++)
+    if (w->tensors[t].role == SN_PARAMETER_GRADIENT && (!mine || is_mine(m, m->part_of_layer[w->tensors[t].layer])))
+      bytes += w->tensors[t].bytes;
+  return bytes;
+}
+
+/* What the optimizer makes for all parameters at once is as large as the stage's. */
+static uint32_t temporary_of(maker *m, uint32_t tensor) {
+  uint64_t all = trained_bytes(m, false);
+  uint32_t *copy = &m->copy[tensor];
+  const sn_tensor *t = &m->whole->tensors[tensor];
+  if (*copy == SN_NONE)
+    *copy = sn__edit_tensor(&m->e, t->layer, t->port, t->role,
+                            all > 0 ? t->bytes / all * trained_bytes(m, true) : t->bytes);
+  return *copy;
+}
+
+static void copy_update(maker *m, uint32_t step, uint32_t first) {
+  const sn_step *s = &m->whole->steps[step];
+  sn__edit_copy_bare(&m->e, step);
+  for (uint32_t i = 0; i < s->n_accesses; i++) {
+    sn_access access = m->whole->accesses[s->first_access + i];
+    sn_role role = m->whole->tensors[access.tensor].role;
+    if (role == SN_SCRATCH)
+      sn__edit_access(&m->e, temporary_of(m, access.tensor), first == SN_NONE ? SN_WRITE : SN_READ);
+    else if (role == SN_PARAMETER_GRADIENT && m->made[access.tensor])
+      sn__edit_access(&m->e, copy_of(m, 0, access.tensor), SN_READ);
+  }
+}
+
+static void write_updates(maker *m) {
+  const sn_route *w = m->whole;
+  uint32_t first = SN_NONE;
+  for (uint32_t s = w->first_update; s < w->n_steps; s++) {
+    if (!is_mine(m, m->part_of_layer[w->steps[s].layer])) continue;
+    copy_update(m, s, first);
+    if (first == SN_NONE) first = s;
+  }
+  for (uint32_t t = 0; t < w->n_tensors; t++) /* all live until the last update */
+    if (m->made[t]) sn__edit_access(&m->e, copy_of(m, 0, t), SN_READ);
+}
+
+/* ---- the route ---- */
+
+static sn_status write(maker *m) {
+  uint32_t stages = sn_mesh_size(m->mesh, SN_MESH_PP), chunks = sn_mesh_chunks(m->mesh);
+  sn_pipeline_kind kind = m->mesh->schedule == SN_SCHEDULE_GPIPE  ? SN_PIPELINE_GPIPE
+                          : m->mesh->schedule == SN_SCHEDULE_1F1B ? SN_PIPELINE_1F1B
+                                                                  : SN_PIPELINE_INTERLEAVED;
+  sn_pipeline *pipeline = sn_pipeline_new(kind, stages, m->micros, chunks, m->err);
+  if (!pipeline) return m->err->code;
+  const sn_pipeline_entry *entries = sn_pipeline_list(pipeline, m->mesh->stage);
+  buffers(m, false);
+  for (uint32_t i = 0; i < pipeline->n_entries && m->err->code == SN_OK; i++) write_entry(m, &entries[i]);
+  hold_outputs(m);
+  write_updates(m);
+  buffers(m, true);
+  sn_pipeline_free(pipeline);
+  return m->err->code;
+}
+
+static sn_status prepare(maker *m) {
+  const sn_route *w = m->whole;
+  size_t copies = (size_t)m->micros * w->n_tensors + 1, runs = (size_t)m->micros * w->n_steps + 1;
+  m->part_of_layer = calloc((size_t)w->n_layers + 1, sizeof *m->part_of_layer);
+  m->part_of_step = calloc((size_t)w->n_steps + 1, sizeof *m->part_of_step);
+  m->maker = malloc(((size_t)w->n_tensors + 1) * sizeof *m->maker);
+  m->all = calloc(m->parts, sizeof *m->all);
+  m->copy = malloc(copies * sizeof *m->copy);
+  m->made = calloc((size_t)w->n_tensors + 1, sizeof *m->made);
+  if (sn__edit_begin_bare(&m->e, w, m->err) != SN_OK) return m->err->code;
+  m->e.mixed = true;
+  m->runs = sn_arena_alloc(m->e.route->arena, runs, sizeof *m->runs);
+  if (!m->part_of_layer || !m->part_of_step || !m->maker || !m->all || !m->copy || !m->made || !m->runs)
+    return sn_fail_memory(m->err);
+  memset(m->runs, 0xff, runs * sizeof *m->runs);
+  memset(m->maker, 0xff, w->n_tensors * sizeof *m->maker);
+  memset(m->copy, 0xff, copies * sizeof *m->copy);
+  sn_mesh_parts cut = sn_mesh_parts_of(w->net, m->parts);
+  for (uint32_t l = 0; l < w->n_layers; l++) m->part_of_layer[l] = sn_mesh_part_next(&cut);
+  if (cut.blocks < m->parts)
+    return sn_fail(m->err, SN_BAD_INPUT, "%s has %u blocks, too few for %u parts of a pipeline; %u can be asked for",
+                   w->name, cut.blocks, m->parts, cut.blocks);
+  if (check_ties(m) != SN_OK) return m->err->code;
+  find_parts_of_steps(m);
+  return find_crossings(m);
+}
+
+static void clear(maker *m) {
+  for (uint32_t p = 0; m->all && p < m->parts; p++) {
+    const part *at = &m->all[p];
+    const list *lists[] = {&at->forward,         &at->backward, &at->given,
+                           &at->given_gradients, &at->handed,   &at->handed_gradients};
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) free(lists[i]->all);
+  }
+  void *const rooms[] = {m->part_of_layer, m->part_of_step, m->maker, m->all, m->copy, m->made};
+  for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++) free(rooms[i]);
+}
+
+/* Gradients of parameters have other numbers now. */
+static sn_status hand_over(maker *m, sn_route *route, sn_err *err) {
+  sn_mesh *mesh = sn_arena_alloc(route->arena, 1, sizeof *mesh);
+  sn_parameter_group *groups = sn_arena_alloc(route->arena, 1, sizeof *groups);
+  uint32_t *gradients = sn_arena_alloc(route->arena, route->n_layers, sizeof *gradients);
+  if (!mesh || !groups || !gradients) return sn_fail_memory(err);
+  for (uint32_t l = 0; l < route->n_layers; l++) {
+    uint32_t first = m->whole->weight_gradient[l];
+    gradients[l] = first == SN_NONE ? SN_NONE : m->copy[first];
+  }
+  *mesh = *m->mesh;
+  groups[0].name = "stage";
+  route->mesh = mesh;
+  route->groups = groups;
+  route->n_groups = 1;
+  route->weight_gradient = gradients;
+  route->runs = m->runs;
+  route->micros = m->micros;
+  return SN_OK;
+}
+
+sn_route *sn__stage(const sn_route *whole, sn_iteration iteration, sn_err *err) {
+  maker m = {.whole = whole,
+             .mesh = &iteration.mesh,
+             .parts = sn_mesh_size(&iteration.mesh, SN_MESH_PP) * sn_mesh_chunks(&iteration.mesh),
+             .micros = iteration.mesh.micros > 1 ? iteration.mesh.micros : 1,
+             .err = err};
+  sn_status status = prepare(&m);
+  if (status == SN_OK) status = write(&m);
+  sn_route *route = sn__edit_end(&m.e, status);
+  if (route && hand_over(&m, route, err) != SN_OK) {
+    sn_arena_free(route->arena);
+    route = NULL;
+  }
+  clear(&m);
+  return route;
+}

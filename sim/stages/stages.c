@@ -1,0 +1,151 @@
+/* Stages of a pipeline; see the header. */
+#include "sim/stages/stages.h"
+
+#include "base/arena.h"
+#include "sim/ask/result.h"
+#include "sim/cluster/collective.h"
+#include "sim/device/device.h"
+#include "sim/parallel/pipeline.h"
+#include "sim/parallel/times.h"
+
+#include <stdlib.h>
+
+typedef struct maker {
+  const char *spec;
+  const sn_net *net;
+  const sn_device *device;
+  const sn_strategy *strategies;
+  uint32_t n_strategies;
+  const sn_options *options;
+  const sn_mesh *mesh;
+  uint32_t stages, chunks, micros;
+  sn_pipeline *pipeline;
+  sn_cluster cluster;
+  sn_run *run, **of; /* of: one a stage */
+  sn_err *err;
+} maker;
+
+/* The stage's own question, of one update of all micro-batches. */
+static sn_run *ask(const maker *m, uint32_t stage) {
+  sn_options options = *m->options;
+  options.iteration.accumulate = 1;
+  options.iteration.mesh.stage = stage;
+  options.iteration.mesh.micros = m->micros;
+  sn_run *run = sn_simulate(m->spec, m->net, m->device, m->strategies, m->n_strategies, &options, m->err);
+  if (run && run->n_results == m->n_strategies) return run;
+  if (run) sn_fail(m->err, SN_BAD_INPUT, "stage %u: %s", stage, run->failures[0].reason);
+  sn_run_free(run);
+  return NULL;
+}
+
+/* ---- time ---- */
+
+/* What a micro-batch takes in each part: chunks share what their stage takes. */
+static void find_times(const maker *m, uint32_t strategy, int64_t *forward, int64_t *backward) {
+  for (uint32_t p = 0; p < m->stages * m->chunks; p++) {
+    const sn_shared_row *s = &m->of[p % m->stages]->results[strategy].shared;
+    forward[p] = s->forward_ns / m->micros / m->chunks;
+    backward[p] = s->backward_ns / m->micros / m->chunks;
+  }
+}
+
+static int64_t hop_ns(const maker *m, uint32_t strategy) {
+  uint64_t bytes = 0;
+  for (uint32_t s = 0; s < m->stages; s++) {
+    const sn_shared_row *row = &m->of[s]->results[strategy].shared;
+    bytes = row->hop_bytes > bytes ? row->hop_bytes : bytes;
+  }
+  uint32_t nodes = sn_mesh_nodes(m->mesh, SN_MESH_PP, &m->cluster);
+  const sn_group two = {.ranks = 2, .nodes = nodes > 1 && m->cluster.nodes > 1 ? 2 : 1};
+  return sn_collective_ns(&m->cluster, SN_COLLECTIVE_SEND, bytes, two);
+}
+
+/* The slowest stage's work without waiting for anybody, and its update. */
+static void find_slowest(const maker *m, uint32_t strategy, int64_t *work, int64_t *update) {
+  *work = *update = 0;
+  for (uint32_t s = 0; s < m->stages; s++) {
+    const sn_shared_row *row = &m->of[s]->results[strategy].shared;
+    int64_t busy = row->forward_ns + row->backward_ns;
+    if (busy > *work) *work = busy;
+    if (row->update_ns > *update) *update = row->update_ns;
+  }
+}
+
+static sn_status play(const maker *m, uint32_t strategy, sn_result *r) {
+  size_t parts = (size_t)m->stages * m->chunks;
+  int64_t *ns = calloc(2 * parts + 2 * (size_t)m->stages, sizeof *ns), work, update;
+  if (!ns) return sn_fail_memory(m->err);
+  find_times(m, strategy, ns, ns + parts);
+  const sn_pipeline_times times = {.forward_ns = ns, .backward_ns = ns + parts, .hop_ns = hop_ns(m, strategy)};
+  sn_pipeline_played played = {.busy_ns = ns + 2 * parts, .idle_ns = ns + 2 * parts + m->stages};
+  if (sn_pipeline_play(m->pipeline, &times, &played, m->err) == SN_OK) {
+    find_slowest(m, strategy, &work, &update);
+    r->iteration_ns = played.time_ns + update;
+    r->shared.bubble_ns = played.time_ns > work ? played.time_ns - work : 0;
+    r->shared.exposed_ns = r->iteration_ns > r->compute_ns ? r->iteration_ns - r->compute_ns : 0;
+    r->images_per_second = (double)m->micros * m->net->batch / ((double)r->iteration_ns / 1e9);
+    sn_iteration iteration = m->options->iteration;
+    iteration.accumulate = m->micros;
+    sn_result_judge_shared(m->net, m->device, iteration, r);
+    r->shared.communicator_bytes = m->cluster.communicator_bytes;
+  }
+  free(ns);
+  return m->err->code;
+}
+
+/* ---- together ---- */
+
+/* What its fullest GPU takes. */
+static sn_status join(maker *m, uint32_t strategy) {
+  sn_result *r = &((sn_result *)m->run->results)[strategy];
+  bool fits = true;
+  for (uint32_t s = 0; s < m->stages; s++) {
+    const sn_result *own = &m->of[s]->results[strategy];
+    fits = fits && own->fits;
+    if (s == 0 || own->peak_device_bytes > r->peak_device_bytes) *r = *own;
+  }
+  r->fits = fits;
+  return play(m, strategy, r);
+}
+
+static sn_status make(maker *m) {
+  sn_arena *arena = sn_arena_new();
+  m->run = arena ? sn_arena_alloc(arena, 1, sizeof *m->run) : NULL;
+  m->of = m->run ? sn_arena_alloc(arena, m->stages, sizeof *m->of) : NULL;
+  sn_result *results = m->of ? sn_arena_alloc(arena, m->n_strategies, sizeof *results) : NULL;
+  if (!results) {
+    if (arena) sn_arena_free(arena);
+    m->run = NULL;
+    return sn_fail_memory(m->err);
+  }
+  for (uint32_t s = 0; s < m->stages && m->err->code == SN_OK; s++) m->of[s] = ask(m, s);
+  if (m->of[0]) *m->run = *m->of[0];
+  m->run->arena = arena;
+  m->run->results = results;
+  m->run->stages = m->of;
+  m->run->n_stages = m->stages;
+  m->run->conditions.accumulate = m->micros;
+  for (uint32_t i = 0; i < m->n_strategies && m->err->code == SN_OK; i++) join(m, i);
+  return m->err->code;
+}
+
+sn_run *sn_stages_simulate(const char *spec, const sn_net *net, const sn_device *device, const sn_strategy *strategies,
+                           uint32_t n_strategies, const sn_options *options, sn_err *err) {
+  const sn_mesh *mesh = &options->iteration.mesh;
+  bool assumed;
+  maker m = {spec, net, device, strategies, n_strategies, options, mesh, .err = err};
+  m.stages = sn_mesh_size(mesh, SN_MESH_PP);
+  m.chunks = sn_mesh_chunks(mesh);
+  m.micros = sn_iteration_batches(options->iteration);
+  if (m.stages == 1) return sn_simulate(spec, net, device, strategies, n_strategies, options, err);
+  if (sn_mesh_cluster(mesh, &options->cluster, device, &m.cluster, &assumed, err) != SN_OK) return NULL;
+  m.pipeline = sn_pipeline_new(m.chunks > 1                          ? SN_PIPELINE_INTERLEAVED
+                               : mesh->schedule == SN_SCHEDULE_GPIPE ? SN_PIPELINE_GPIPE
+                                                                     : SN_PIPELINE_1F1B,
+                               m.stages, m.micros, m.chunks, err);
+  if (m.pipeline) make(&m);
+  sn_pipeline_free(m.pipeline);
+  if (err->code == SN_OK) return m.run;
+  sn_run_free(m.run);
+  return NULL;
+}

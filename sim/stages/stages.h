@@ -1,0 +1,19 @@
+/* Stages: a question about a pipeline is one about each of its stages, whose plans are made and proved one by one
+ * (sim/parallel/stage.c), and what they take together.
+ *
+ *   memory   of a GPU: the stage's that needs most; each stage's own is in run->stages
+ *   time     stages play together: each micro-batch's forward and backward take what the stage's own play says, in the
+ *            order of the schedule, behind what the neighbours send (sim/parallel/pipeline.h); the update comes last
+ *
+ * Micro-batches are iteration.accumulate, --batch images or sequences each.
+ */
+#ifndef SN_SIM_STAGES_STAGES_H
+#define SN_SIM_STAGES_STAGES_H
+
+#include "sim/ask/simulate.h"
+
+/* sn_simulate() of a mesh with pp > 1; of others sn_simulate() itself. Errors are its own, and sn_pipeline_new()'s. */
+sn_run *sn_stages_simulate(const char *spec, const sn_net *net, const sn_device *device, const sn_strategy *strategies,
+                           uint32_t n_strategies, const sn_options *options, sn_err *err);
+
+#endif
