@@ -144,10 +144,11 @@ typedef struct sn_step_work {
 /* What crosses links, of steps SN_TRANSFER; and what is copied into and out of that, of SN_PACK and SN_UNPACK. */
 typedef struct sn_transfer {
   sn_transfer_kind kind;
-  uint8_t axis;   /* sn_mesh_axis: among whom */
-  uint32_t group; /* route->groups[group] */
-  uint32_t ranks; /* how many take part */
-  uint64_t bytes; /* of all that is gathered or reduced; of a send what is sent */
+  uint8_t axis;         /* sn_mesh_axis: among whom */
+  uint32_t group;       /* route->groups[group] */
+  uint32_t ranks;       /* how many take part */
+  uint32_t what, micro; /* of stages: the tensor of the whole route, and the micro-batch */
+  uint64_t bytes;       /* of all that is gathered or reduced; of a send what is sent */
 } sn_transfer;
 
 /* Layers whose parameters are gathered and reduced together. */

@@ -83,8 +83,11 @@ static void fill_buckets(maker *m) {
 }
 
 static uint32_t transfer(maker *m, uint32_t group, uint64_t bytes) {
-  return sn__edit_transfer(&m->e,
-                           (sn_transfer){SN_ALL_REDUCE, SN_MESH_DP, group, sn_mesh_size(m->mesh, SN_MESH_DP), bytes});
+  return sn__edit_transfer(&m->e, (sn_transfer){.kind = SN_ALL_REDUCE,
+                                                .axis = SN_MESH_DP,
+                                                .group = group,
+                                                .ranks = sn_mesh_size(m->mesh, SN_MESH_DP),
+                                                .bytes = bytes});
 }
 
 /* They are there before the first step. */

@@ -160,7 +160,10 @@ static void copy_step(maker *m, uint32_t step, uint32_t micro) {
 static void transfer(maker *m, const list *tensors, uint32_t micro, sn_pass pass, sn_transfer_kind kind) {
   for (uint32_t i = 0; i < tensors->n; i++) {
     const sn_tensor *t = &m->whole->tensors[tensors->all[i]];
-    uint32_t number = sn__edit_transfer(&m->e, (sn_transfer){kind, SN_MESH_PP, 0, 2, t->bytes});
+    uint32_t number = sn__edit_transfer(
+        &m->e,
+        (sn_transfer){
+            .kind = kind, .axis = SN_MESH_PP, .ranks = 2, .what = tensors->all[i], .micro = micro, .bytes = t->bytes});
     sn__edit_step(&m->e, t->layer, pass, SN_TRANSFER, number);
     sn__edit_access(&m->e, copy_of(m, micro, tensors->all[i]), kind == SN_RECEIVE ? SN_MODIFY : SN_READ);
   }
@@ -183,7 +186,7 @@ static void write_entry(maker *m, const sn_pipeline_entry *entry) {
 
 /* What is received has its place from the start; `holds`: to the end. */
 static void buffers(maker *m, bool holds) {
-  const sn_transfer none = {SN_RECEIVE, SN_MESH_PP, 0, 2, 0};
+  const sn_transfer none = {.kind = SN_RECEIVE, .axis = SN_MESH_PP, .ranks = 2};
   uint32_t step = SN_NONE;
   for (uint32_t p = 0; p < m->parts; p++) {
     const list *lists[] = {&m->all[p].given, &m->all[p].given_gradients};

@@ -7,6 +7,8 @@
 #include "sim/device/device.h"
 #include "sim/parallel/pipeline.h"
 #include "sim/parallel/times.h"
+#include "sim/schedule/schedule.h"
+#include "sim/stages/match.h"
 
 #include <stdlib.h>
 
@@ -24,6 +26,23 @@ typedef struct maker {
   sn_run *run, **of; /* of: one a stage */
   sn_err *err;
 } maker;
+
+/* That what stages send is what their neighbours receive, whatever the strategy: it plans the same route. */
+static sn_status match(const maker *m) {
+  sn_route **routes = calloc(m->stages, sizeof *routes);
+  if (!routes) return sn_fail_memory(m->err);
+  sn_iteration iteration = m->options->iteration;
+  iteration.accumulate = 1;
+  iteration.mesh.micros = m->micros;
+  for (uint32_t s = 0; s < m->stages && m->err->code == SN_OK; s++) {
+    iteration.mesh.stage = s;
+    routes[s] = sn_schedule_route(m->net, m->strategies[0], iteration, NULL, m->err);
+  }
+  if (m->err->code == SN_OK) sn_match_stages((const sn_route *const *)routes, m->stages, m->err);
+  for (uint32_t s = 0; s < m->stages; s++) sn_route_free(routes[s]);
+  free(routes);
+  return m->err->code;
+}
 
 /* The stage's own question, of one update of all micro-batches. */
 static sn_run *ask(const maker *m, uint32_t stage) {
@@ -143,7 +162,7 @@ sn_run *sn_stages_simulate(const char *spec, const sn_net *net, const sn_device 
                                : mesh->schedule == SN_SCHEDULE_GPIPE ? SN_PIPELINE_GPIPE
                                                                      : SN_PIPELINE_1F1B,
                                m.stages, m.micros, m.chunks, err);
-  if (m.pipeline) make(&m);
+  if (m.pipeline && match(&m) == SN_OK) make(&m);
   sn_pipeline_free(m.pipeline);
   if (err->code == SN_OK) return m.run;
   sn_run_free(m.run);

@@ -2,6 +2,7 @@
  * (sim/parallel/stage.c), and what they take together.
  *
  *   memory   of a GPU: the stage's that needs most; each stage's own is in run->stages
+ *   proof    each plan alone by the checker, and that transfers meet by sim/stages/match.h
  *   time     stages play together: each micro-batch's forward and backward take what the stage's own play says, in the
  *            order of the schedule, behind what the neighbours send (sim/parallel/pipeline.h); the update comes last
  *
