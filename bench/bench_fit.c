@@ -20,18 +20,18 @@
 enum { MOST_REPEATS = 101 };
 
 static const sn_knob_spec specs[] = {
-    {SN_KNOB_BATCH, "alexnet", 0, 0},
-    {SN_KNOB_BATCH, "vgg16", 0, 0},
-    {SN_KNOB_BATCH, "inception_v4", 0, 0},
-    {SN_KNOB_BATCH, "resnet50", 0, 0},
-    {SN_KNOB_BATCH, "resnet152", 0, 0},
-    {SN_KNOB_BATCH, "densenet201", 0, 0},
-    {SN_KNOB_DEPTH, "resnet:n1=6,n2=32,n4=6", 16, 0},
-    {SN_KNOB_DEPTH, "resnet:n1=6,n2=32,n4=6", 1, 0},
-    {SN_KNOB_IMAGE, "resnet50", 16, 0},
+    {SN_KNOB_BATCH, "alexnet", 0, 0, NULL},
+    {SN_KNOB_BATCH, "vgg16", 0, 0, NULL},
+    {SN_KNOB_BATCH, "inception_v4", 0, 0, NULL},
+    {SN_KNOB_BATCH, "resnet50", 0, 0, NULL},
+    {SN_KNOB_BATCH, "resnet152", 0, 0, NULL},
+    {SN_KNOB_BATCH, "densenet201", 0, 0, NULL},
+    {SN_KNOB_DEPTH, "resnet:n1=6,n2=32,n4=6", 16, 0, NULL},
+    {SN_KNOB_DEPTH, "resnet:n1=6,n2=32,n4=6", 1, 0, NULL},
+    {SN_KNOB_IMAGE, "resnet50", 16, 0, NULL},
 };
 
-static const sn_knob_spec endless = {SN_KNOB_DEPTH, "resnet", 1, 0};
+static const sn_knob_spec endless = {SN_KNOB_DEPTH, "resnet", 1, 0, NULL};
 
 typedef struct bench {
   sn_device gpu;

@@ -5,10 +5,12 @@
  * Times the whole pipeline (route, plan, check, play) after the network is built, median over `repeats` runs (default
  * 9), without the store: all 13 rows of inception_v4, one row of PyTorch's beside one of liveness,
  * superneurons on ResNets from 10^3 to 10^6 layers; of one network alone where it is named, and of one that is not in
- * the list, such as a recording, of strategy pytorch at batch 64 and of reading it, too. Memory is kept between
+ * the list, such as a recording, of strategy pytorch at batch 64 and of reading it, too,
+ * of a recording with the bytes that each event takes, once read and at most while it is planned. Memory is kept between
  * questions, as snsim keeps it (cli/main.c). The last column is the process's largest resident set so far, so read it
  * downwards.
  */
+#include "models/record/record_net.h"
 #include "models/zoo/zoo.h"
 
 #include "sim/ask/simulate.h"
@@ -81,6 +83,22 @@ static bool is_listed(const char *net) {
   return false;
 }
 
+static long most_kib(void) {
+  struct rusage use;
+  getrusage(RUSAGE_SELF, &use);
+  return use.ru_maxrss;
+}
+
+/* Of what is not in the list: reading it, and the memory of a recording's events. */
+static void tell_reading(const sn_net *net, double read_ms, const long kib[3]) {
+  printf("read in %.2f ms", read_ms);
+  if (net->recorded)
+    printf("; %u events of %.1f bytes each, with plans of %.1f", net->recorded->record->n_events,
+           (double)(kib[1] - kib[0]) * 1024 / net->recorded->record->n_events,
+           (double)(kib[2] - kib[0]) * 1024 / net->recorded->record->n_events);
+  printf("\n");
+}
+
 static sn_status measure(const question *q, const sn_device *gpu, int repeats, sn_err *err) {
   sn_strategy strategies[SN_STRATEGY_DEFAULTS];
   sn_options options = SN_OPTIONS_INIT;
@@ -90,9 +108,11 @@ static sn_status measure(const question *q, const sn_device *gpu, int repeats, s
   if (q->strategy && sn_strategy_parse(q->strategy, &strategies[0], err) != SN_OK) return err->code;
   uint32_t n_strategies = q->strategy ? 1 : SN_STRATEGY_DEFAULTS;
   double begun = now_ms();
+  long kib[3] = {most_kib()}; /* before, when it is read, when it is planned */
   sn_net *net = sn_net_load(q->net, q->batch, 0, err);
   if (!net) return err->code;
   double read_ms = now_ms() - begun;
+  kib[1] = most_kib();
   uint32_t layers = net->n_layers;
   for (int i = 0; i < repeats && err->code == SN_OK; i++) {
     double start = now_ms();
@@ -101,16 +121,15 @@ static sn_status measure(const question *q, const sn_device *gpu, int repeats, s
     if (run) events = events_of(run);
     sn_run_free(run);
   }
-  sn_net_free(net);
-  if (err->code != SN_OK) return err->code;
+  kib[2] = most_kib();
+  if (err->code != SN_OK) return sn_net_free(net), err->code;
   qsort(ms, (size_t)repeats, sizeof ms[0], compare);
-  struct rusage use;
-  getrusage(RUSAGE_SELF, &use);
   double median = ms[repeats / 2];
   printf("%-34s %5u %7u %-12s %9.2f %9.2f %9.2f %10.2f %8ld\n", q->net, q->batch, layers,
          q->strategy ? q->strategy : "all 13", ms[0], median, ms[repeats - 1], (double)events / median / 1e3,
-         use.ru_maxrss / 1024);
-  if (!is_listed(q->net)) printf("read in %.2f ms\n", read_ms);
+         kib[2] / 1024);
+  if (!is_listed(q->net)) tell_reading(net, read_ms, kib);
+  sn_net_free(net);
   return SN_OK;
 }
 

@@ -17,6 +17,7 @@ typedef struct asked {
   sn_question question;
   sn_knob_spec spec;
   sn_knob knob;
+  sn_net *recorded; /* what was read of a recording, of which the networks of all batches are; NULL: it is none */
   sn_fit *fit;
   char name[SN_NET_NAME]; /* what a file calls its network */
   sn_answer *answer;      /* of the largest batch; NULL: another knob is turned */
@@ -394,14 +395,26 @@ static sn_status read_name(asked *a, sn_err *err) {
   return err->code;
 }
 
+/* A recording is read here, once. */
+static sn_status open_knob(asked *a, sn_err *err) {
+  const sn_args *args = a->args;
+  if (a->spec.kind == SN_KNOB_BATCH && sn_net_is_recording(args->net)) {
+    a->recorded = sn_net_load(args->net, 0, args->image, err);
+    if (!a->recorded) return err->code;
+    a->spec.like = a->recorded;
+  }
+  return sn_knob_open(&a->spec, &a->knob, err);
+}
+
 sn_status sn_cli_fit_largest(const sn_args *args, sn_err *err) {
   asked a = {.args = args, .spec = {.net = args->net, .batch = args->batch, .image = args->image}};
   if (sn_knob_parse("--max", args->max, &a.spec.kind, err) != SN_OK ||
       sn_question_open(args, &a.question, err) != SN_OK)
     return err->code;
-  if (sn_knob_open(&a.spec, &a.knob, err) == SN_OK && read_name(&a, err) == SN_OK) answer(&a, err);
+  if (open_knob(&a, err) == SN_OK && read_name(&a, err) == SN_OK) answer(&a, err);
   sn_answer_free(a.answer);
   sn_fit_free(a.fit);
   sn_question_free(&a.question);
+  sn_net_free(a.recorded);
   return err->code;
 }

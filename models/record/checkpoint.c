@@ -114,7 +114,7 @@ static void let_go(maker *m, uint32_t storage) {
 }
 
 static void add_event(maker *m, sn_record_kind kind, uint32_t id, uint32_t other) {
-  m->events[m->record->n_events++] = (sn_record_event){.kind = (uint8_t)kind, .id = id, .other = other};
+  m->events[m->record->n_events++] = sn_record_event_of(kind, id, other);
 }
 
 static void bear(maker *m, uint32_t storage) {

@@ -96,7 +96,8 @@ static void name_kinds(finder *f, sn_layer *layers) {
   for (uint32_t i = 0; i < f->w->n_forward; i++) {
     sn_layer *layer = &layers[f->w->layer[i]];
     bool masked = find_aside(f, i);
-    if (f->ops[i].flops.a != 0 || f->ops[i].flops.b != 0)
+    const sn_record_size *flops = &f->record->works[f->ops[i].work].flops;
+    if (flops->a != 0 || flops->b != 0)
       layer->op = SN_RECORDED_HEAVY;
     else if (i > 0 && f->differentiated[f->w->layer[i]] && is_cheap(f, &f->ops[i]))
       layer->op = masked ? SN_RECORDED_MASKED : SN_RECORDED_CHEAP;

@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <zlib.h>
 
 enum { VERSION = 1, CHUNK = 1 << 18 };
@@ -27,6 +28,12 @@ static const size_t longest_line = SN_JSON_MAX_BYTES;
 
 void sn__read_place(const sn__reader *r) {
   sn_err_prefix(r->err, "%s:%u", r->path, r->line);
+}
+
+sn_status sn__list_expect(sn__reader *r, sn__list *list, size_t items, size_t size) {
+  list->room = (uint32_t)sn_min(items, SN_RECORD_MOST_EVENTS);
+  list->items = malloc(list->room * size + 1);
+  return list->items ? SN_OK : sn_fail_memory(r->err);
 }
 
 void *sn__list_add(sn__reader *r, sn__list *list, size_t size) {
@@ -40,6 +47,38 @@ void *sn__list_add(sn__reader *r, sn__list *list, size_t size) {
   void *item = (char *)list->items + size * list->count++;
   memset(item, 0, size);
   return item;
+}
+
+void *sn__list_adopt(sn__reader *r, sn__list *list, size_t size) {
+  void *less = list->count > 0 ? realloc(list->items, list->count * size) : NULL, *items = less ? less : list->items;
+  list->items = items;
+  if (items && !sn_arena_adopt(r->arena, items)) return sn_fail_memory(r->err), NULL;
+  list->items = NULL;
+  return items;
+}
+
+/* FNV-1a, a word at a time. */
+static uint32_t mix(const void *item, size_t size) {
+  const unsigned char *at = item;
+  uint64_t hash = 14695981039346656037u, word;
+  for (; size >= sizeof word; size -= sizeof word, at += sizeof word) {
+    memcpy(&word, at, sizeof word);
+    hash = (hash ^ word) * 1099511628211u;
+  }
+  return (uint32_t)(hash >> 32) % SN__RECENT;
+}
+
+sn_status sn__list_share(sn__reader *r, sn__list *list, sn__recent *recent, const void *item, size_t size,
+                         uint32_t *place) {
+  uint32_t *known = &recent->place[mix(item, size)];
+  if (*known == 0 || memcmp((char *)list->items + size * (*known - 1), item, size) != 0) {
+    void *kept = sn__list_add(r, list, size);
+    if (!kept) return r->err->code;
+    memcpy(kept, item, size);
+    *known = list->count;
+  }
+  *place = *known - 1;
+  return SN_OK;
 }
 
 static bool is_whole(const cJSON *item, double low, double high) {
@@ -180,6 +219,7 @@ typedef struct source {
   gzFile file;
   const char *bytes;
   size_t left;
+  size_t text; /* bytes of it in all, by and large; 0: not known */
 } source;
 
 static sn_status read_some(sn__reader *r, source *from, char *to, size_t *got) {
@@ -249,13 +289,6 @@ static sn_status read_lines(sn__reader *r, source *from) {
 
 /* ---- the whole ---- */
 
-/* A list becomes the arena's, which frees it. */
-static bool adopt(sn_arena *arena, sn__list *list) {
-  if (list->items && !sn_arena_adopt(arena, list->items)) return false;
-  list->items = NULL;
-  return true;
-}
-
 static sn_status hand_over(sn__reader *r) {
   sn_record *record = r->record;
   record->n_ops = r->ops.count;
@@ -263,25 +296,34 @@ static sn_status hand_over(sn__reader *r) {
   record->n_arguments = r->arguments.count;
   record->n_events = r->events.count;
   record->handles = r->handles.count;
-  record->ops = r->ops.items;
-  record->refs = r->refs.items;
-  record->arguments = r->arguments.items;
-  record->events = r->events.items;
-  record->convs = r->convs.items;
-  bool good = adopt(r->arena, &r->ops) && adopt(r->arena, &r->refs) && adopt(r->arena, &r->arguments) &&
-              adopt(r->arena, &r->events) && adopt(r->arena, &r->convs);
-  return good ? SN_OK : sn_fail_memory(r->err);
+  record->ops = sn__list_adopt(r, &r->ops, sizeof *record->ops);
+  record->refs = sn__list_adopt(r, &r->refs, sizeof *record->refs);
+  record->arguments = sn__list_adopt(r, &r->arguments, sizeof *record->arguments);
+  record->events = sn__list_adopt(r, &r->events, sizeof *record->events);
+  record->works = sn__list_adopt(r, &r->works, sizeof *record->works);
+  record->convs = sn__list_adopt(r, &r->convs, sizeof *record->convs);
+  return r->err->code;
+}
+
+/* Room for what usually stands in so many bytes of text; there may be more. */
+static sn_status expect(sn__reader *r, size_t bytes) {
+  enum { OP = 96, EVENT = 24, REF = 24 };
+  if (sn__list_expect(r, &r->ops, bytes / OP, sizeof *r->record->ops) != SN_OK) return r->err->code;
+  if (sn__list_expect(r, &r->events, bytes / EVENT, sizeof *r->record->events) != SN_OK) return r->err->code;
+  return sn__list_expect(r, &r->refs, bytes / REF, sizeof *r->record->refs);
 }
 
 static sn_record *read_all(const char *path, source *from, sn_arena *arena, sn_err *err) {
   sn_record *record = sn_arena_alloc(arena, 1, sizeof *record);
   sn__reader r = {.path = path, .record = record, .arena = arena, .err = err};
-  sn_status status = record ? read_lines(&r, from) : sn_fail_memory(err);
+  sn_status status = record ? expect(&r, from->text) : sn_fail_memory(err);
+  if (status == SN_OK) status = read_lines(&r, from);
   if (status == SN_OK) status = hand_over(&r);
   free(r.ops.items);
   free(r.refs.items);
   free(r.arguments.items);
   free(r.events.items);
+  free(r.works.items);
   free(r.convs.items);
   free(r.storages.items);
   free(r.handles.items);
@@ -289,6 +331,14 @@ static sn_record *read_all(const char *path, source *from, sn_arena *arena, sn_e
   free(r.call_stack.items);
   sn__quick_clear(&r.quick);
   return status == SN_OK ? record : NULL;
+}
+
+/* What is packed has become a sixth, by and large. Of a pipe nobody knows. */
+static size_t text_of(const char *path, gzFile file) {
+  enum { PACKED = 6 };
+  struct stat about;
+  if (stat(path, &about) != 0 || !S_ISREG(about.st_mode)) return 0;
+  return (size_t)about.st_size * (gzdirect(file) ? 1 : PACKED);
 }
 
 sn_record *sn_record_load(const char *path, sn_arena *arena, sn_err *err) {
@@ -299,11 +349,11 @@ sn_record *sn_record_load(const char *path, sn_arena *arena, sn_err *err) {
             errno ? strerror(errno) : "out of host memory");
     return NULL;
   }
-  sn_record *record = read_all(path, &(source){.file = file}, arena, err);
+  sn_record *record = read_all(path, &(source){.file = file, .text = text_of(path, file)}, arena, err);
   gzclose(file);
   return record;
 }
 
 sn_record *sn_record_parse(const char *name, const char *bytes, size_t size, sn_arena *arena, sn_err *err) {
-  return read_all(name, &(source){.bytes = bytes, .left = size}, arena, err);
+  return read_all(name, &(source){.bytes = bytes, .left = size, .text = size}, arena, err);
 }

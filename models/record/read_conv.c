@@ -75,7 +75,9 @@ sn_status sn__read_conv(const sn__reader *r, const cJSON *shapes, sn_record_conv
       read_sizes(r, at[1], &stride) != SN_OK || read_sizes(r, at[2], &pad) != SN_OK ||
       read_sizes(r, at[3], &dilation) != SN_OK)
     return r->err->code;
-  *c = (sn_record_conv){.groups = (uint32_t)groups, .transposed = transposed == 1, .gradients = (uint8_t)gradients};
+  c->groups = (uint32_t)groups;
+  c->transposed = transposed == 1;
+  c->gradients = (uint8_t)gradients;
   *known = are_small(&stride, 1) && are_small(&pad, 0) && are_small(&dilation, 1) && take_shapes(&input, &weight, c);
   take_pair(&stride, c->stride, 1);
   take_pair(&pad, c->pad, 0);

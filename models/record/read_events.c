@@ -70,7 +70,7 @@ static sn_status add_event(sn__reader *r, sn_record_kind kind, uint32_t id, uint
                          SN_RECORD_MOST_EVENTS);
   sn_record_event *event = sn__list_add(r, &r->events, sizeof *event);
   if (!event) return r->err->code;
-  *event = (sn_record_event){.kind = (uint8_t)kind, .id = id, .other = other};
+  *event = sn_record_event_of(kind, id, other);
   return SN_OK;
 }
 
@@ -78,22 +78,30 @@ static sn_status add_event(sn__reader *r, sn_record_kind kind, uint32_t id, uint
 
 enum { OP_ITEMS = 12 }; /* "o", kernel, phase, node, call, reads, makes, changes, flops, read, written, dtype */
 
-static sn_status add_conv(sn__reader *r, const cJSON *shapes, sn_record_op *op) {
-  sn_record_conv conv = {0}, *kept;
+static sn_status add_conv(sn__reader *r, const cJSON *shapes, sn_record_work *work) {
+  sn_record_conv conv;
   bool known = false;
+  memset(&conv, 0, sizeof conv); /* what lies between its members, too */
   if (sn__read_conv(r, shapes, &conv, &known) != SN_OK || !known) return r->err->code;
-  if (!(kept = sn__list_add(r, &r->convs, sizeof *kept))) return r->err->code;
-  *kept = conv;
-  op->conv = r->convs.count - 1;
-  return SN_OK;
+  return sn__list_share(r, &r->convs, &r->recent_convs, &conv, sizeof conv, &work->conv);
+}
+
+static sn_status read_work(sn__reader *r, const cJSON *const *at, const cJSON *shapes, sn_record_op *op) {
+  sn_record_work work;
+  memset(&work, 0, sizeof work); /* what lies behind its members, too */
+  work.conv = SN_NONE;
+  if (sn__read_size(r, at[8], "flops", &work.flops) != SN_OK ||
+      sn__read_size(r, at[9], "bytes read", &work.read) != SN_OK ||
+      sn__read_size(r, at[10], "bytes written", &work.written) != SN_OK)
+    return r->err->code;
+  bool convolution = r->record->kernels[op->kernel].flags & SN_RECORD_CONVOLUTION;
+  if (convolution && cJSON_IsArray(shapes) && add_conv(r, shapes, &work) != SN_OK) return r->err->code;
+  return sn__list_share(r, &r->works, &r->recent_works, &work, sizeof work, &op->work);
 }
 
 /* Behind those: shapes of some kernels, a list or null; then, of a sum, 1 or 2 and its first summand. */
 static sn_status read_rest(sn__reader *r, const cJSON *at, sn_record_op *op) {
   uint64_t sum;
-  if (cJSON_IsArray(at) && (r->record->kernels[op->kernel].flags & SN_RECORD_CONVOLUTION) &&
-      add_conv(r, at, op) != SN_OK)
-    return r->err->code;
   if (at && (cJSON_IsArray(at) || cJSON_IsNull(at))) at = at->next;
   if (!at) return SN_OK;
   if (sn__read_count(r, at, "sum", 0, 2, &sum) != SN_OK) return r->err->code;
@@ -121,10 +129,10 @@ static sn_status read_refs(sn__reader *r, const cJSON *list, const char *what, b
   return SN_OK;
 }
 
-static sn_status read_node(const sn__reader *r, const cJSON *item, int64_t *node) {
+static sn_status read_node(const sn__reader *r, const cJSON *item, int32_t *node) {
   if (!cJSON_IsNumber(item) || item->valuedouble < -2 || item->valuedouble > 1e15)
     return sn__read_fail(r, "node: a whole number from -2 was expected");
-  *node = (int64_t)item->valuedouble;
+  *node = item->valuedouble < INT32_MAX ? (int32_t)item->valuedouble : INT32_MAX;
   return SN_OK;
 }
 
@@ -136,16 +144,13 @@ static sn_status read_op(sn__reader *r, const cJSON *array) {
   }
   uint64_t phase;
   const sn_record *record = r->record;
-  sn_record_op op = {.first_ref = r->refs.count, .summand = SN_NONE, .conv = SN_NONE};
+  sn_record_op op = {.first_ref = r->refs.count, .summand = SN_NONE};
   if (sn__read_id(r, at[1], "kernel", record->n_kernels, &op.kernel) != SN_OK ||
       sn__read_count(r, at[2], "phase", 0, 2, &phase) != SN_OK || read_node(r, at[3], &op.node) != SN_OK ||
       sn__read_id(r, at[4], "call", record->n_calls, &op.call) != SN_OK ||
       read_refs(r, at[5], "reads", false, &op.n_reads) != SN_OK ||
       read_refs(r, at[6], "makes", true, &op.n_makes) != SN_OK ||
-      read_refs(r, at[7], "changes", false, &op.n_changes) != SN_OK ||
-      sn__read_size(r, at[8], "flops", &op.flops) != SN_OK ||
-      sn__read_size(r, at[9], "bytes read", &op.read) != SN_OK ||
-      sn__read_size(r, at[10], "bytes written", &op.written) != SN_OK)
+      read_refs(r, at[7], "changes", false, &op.n_changes) != SN_OK || read_work(r, at, item, &op) != SN_OK)
     return r->err->code;
   if (!cJSON_IsString(at[11])) return sn__read_fail(r, "dtype: a text was expected");
   op.narrow = strcmp(at[11]->valuestring, "bfloat16") == 0 || strcmp(at[11]->valuestring, "float16") == 0;
@@ -258,11 +263,22 @@ static sn_status read_iteration(sn__reader *r, const cJSON *array) {
   return add_event(r, SN_RECORD_ITERATION, next, 0);
 }
 
+/* All storages, before the first event: none of them is born. */
+static sn_status begin_lives(sn__reader *r) {
+  size_t bytes = r->record->n_storages * sizeof(sn__alive);
+  if (r->storages.items) return SN_OK;
+  if (sn__list_expect(r, &r->storages, r->record->n_storages, sizeof(sn__alive)) != SN_OK) return r->err->code;
+  memset(r->storages.items, 0, bytes);
+  r->storages.count = r->record->n_storages;
+  return SN_OK;
+}
+
 sn_status sn__read_event(sn__reader *r, const cJSON *item) {
   const cJSON *first = cJSON_IsArray(item) ? item->child : NULL;
   if (!first || !cJSON_IsString(first) || strlen(first->valuestring) != 1)
     return sn__read_fail(r, "an event is a list that begins with its kind, [\"o\", ..]");
   if (r->ended) return sn__read_fail(r, "an event behind the end");
+  if (begin_lives(r) != SN_OK) return r->err->code;
   switch (first->valuestring[0]) {
   case 'o':
     return read_op(r, item);

@@ -22,9 +22,15 @@ typedef enum sn__life { SN__UNBORN, SN__ALIVE, SN__DEAD } sn__life;
 
 /* Of a storage: whether Python has it, and how many handles and ghosts do. Of a handle or ghost: whose it is. */
 typedef struct sn__alive {
-  uint8_t life; /* sn__life */
-  uint32_t holders, storage;
+  uint32_t life : 2, holders : 30; /* sn__life */
+  uint32_t storage;
 } sn__alive;
+
+/* Where in a list items stand that came lately, by their bytes. */
+enum { SN__RECENT = 1024 };
+typedef struct sn__recent {
+  uint32_t place[SN__RECENT]; /* from 1; 0: none */
+} sn__recent;
 
 /* Items of the list at hand. */
 typedef struct sn__quick {
@@ -37,7 +43,8 @@ typedef struct sn__reader {
   unsigned line;
   sn_record *record;
   sn_arena *arena;
-  sn__list ops, refs, arguments, events, convs;
+  sn__list ops, refs, arguments, events, works, convs;
+  sn__recent recent_works, recent_convs;
   sn__list storages, handles, ghosts; /* sn__alive */
   sn__list call_stack;                /* uint32_t */
   sn__quick quick;
@@ -53,8 +60,17 @@ typedef struct sn__reader {
 void sn__read_place(const sn__reader *r);
 #define SN__NO_JSON "this line is no JSON: the file is damaged or cut off"
 
+/* Room for so many items of `size` bytes in a list that is empty: what is not used of it costs nothing, and nothing is
+ * copied as it fills. */
+sn_status sn__list_expect(sn__reader *r, sn__list *list, size_t items, size_t size);
 /* Room for one more item of `size` bytes, zeroed; NULL after an error. */
 void *sn__list_add(sn__reader *r, sn__list *list, size_t size);
+/* The items of a list that is complete, in the arena and without the room that is left; NULL where there are none, or
+ * after an error. */
+void *sn__list_adopt(sn__reader *r, sn__list *list, size_t size);
+/* The place of an item that is the same byte for byte, which is added where none came lately. */
+sn_status sn__list_share(sn__reader *r, sn__list *list, sn__recent *recent, const void *item, size_t size,
+                         uint32_t *place);
 
 /* A whole number, `what` names it in errors. */
 sn_status sn__read_count(const sn__reader *r, const cJSON *item, const char *what, uint64_t low, uint64_t high,

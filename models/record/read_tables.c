@@ -61,7 +61,7 @@ static sn_status add_storage(sn__reader *r, const cJSON *row, void *place) {
   for (size_t i = 0; i < sizeof roles / sizeof *roles && cJSON_IsString(sn__read_item(row, 4)); i++) {
     if (strcmp(sn__read_item(row, 4)->valuestring, roles[i]) != 0) continue;
     storage->role = (uint8_t)i;
-    return sn__list_add(r, &r->storages, sizeof(sn__alive)) ? SN_OK : r->err->code;
+    return SN_OK;
   }
   return sn__read_fail(r, "storages: a role is one of parameter, buffer, given, state, value");
 }
@@ -133,7 +133,7 @@ static sn_status table_of(sn__reader *r, const char *name, uint32_t *table) {
   for (*table = 0; *table < n && strcmp(tables[*table].name, name) != 0;) ++*table;
   if (*table == n) return sn__read_fail(r, "unknown table \"%.40s\"", name);
   if (r->tables >> *table & 1) return sn__read_fail(r, "the table \"%s\" is there twice", name);
-  if (r->events.count > 0) return sn__read_fail(r, "the table \"%s\" stands behind events", name);
+  if (r->storages.items) return sn__read_fail(r, "the table \"%s\" stands behind events", name);
   r->tables |= 1u << *table;
   return SN_OK;
 }
@@ -148,12 +148,13 @@ static sn_status take_table(sn__reader *r, char **at) {
   if (!take(at, ':')) return sn__read_fail(r, SN__NO_JSON);
   if (table_of(r, name, &table) != SN_OK) return r->err->code;
   if (!take(at, '[')) return sn__read_fail(r, "%s: a list was expected", name);
+  enum { ROW = 16 }; /* few are shorter */
   sn__list rows = {0};
-  if (take_rows(r, at, table, &rows) == SN_OK && rows.items && !sn_arena_adopt(r->arena, rows.items))
-    sn_fail_memory(r->err);
-  if (r->err->code != SN_OK) return free(rows.items), r->err->code;
-  *(void **)(void *)((char *)r->record + tables[table].rows) = rows.items;
-  return SN_OK;
+  if (sn__list_expect(r, &rows, strlen(*at) / ROW, tables[table].size) != SN_OK) return r->err->code;
+  void *kept = take_rows(r, at, table, &rows) == SN_OK ? sn__list_adopt(r, &rows, tables[table].size) : NULL;
+  free(rows.items);
+  *(void **)(void *)((char *)r->record + tables[table].rows) = kept;
+  return r->err->code;
 }
 
 sn_status sn__read_tables(sn__reader *r, char *line, size_t length) {

@@ -85,17 +85,22 @@ typedef struct sn_record_conv {
 
 typedef enum sn_record_phase { SN_RECORD_FORWARD, SN_RECORD_BACKWARD, SN_RECORD_UPDATE } sn_record_phase;
 
+/* What operations do, of which many do the same. */
+typedef struct sn_record_work {
+  sn_record_size flops, read, written; /* multiplications and additions; bytes */
+  uint32_t conv;                       /* record->convs[]; SN_NONE: it is none, or over volumes */
+} sn_record_work;
+
 /* One operation. Its storages are refs[first_ref ..]: those it reads, then makes, then changes. */
 typedef struct sn_record_op {
-  uint32_t kernel, call;
-  int64_t node;       /* of autograd: made by it, forward; being differentiated, backward; below 0: none */
-  uint8_t phase;      /* sn_record_phase */
-  bool narrow;        /* its first output has two bytes an element */
-  uint32_t conv;      /* record->convs[]; SN_NONE: it is none, or over volumes */
-  bool adds_in_place; /* a sum of gradients that PyTorch writes over its first summand, which is `summand` */
-  uint32_t summand;
+  uint32_t kernel, call, work; /* record->works[] */
+  int32_t
+      node; /* of autograd: made by it, forward; being differentiated, backward; below 0: none. One beyond is INT32_MAX */
   uint32_t first_ref, n_reads, n_makes, n_changes;
-  sn_record_size flops, read, written; /* multiplications and additions; bytes */
+  uint32_t summand;
+  bool adds_in_place; /* a sum of gradients that PyTorch writes over its first summand, which is `summand` */
+  bool narrow;        /* its first output has two bytes an element */
+  uint8_t phase;      /* sn_record_phase */
 } sn_record_op;
 
 typedef enum sn_record_kind {
@@ -112,10 +117,17 @@ typedef enum sn_record_kind {
   SN_RECORD_ITERATION /* number `id` begins, from 0 */
 } sn_record_kind;
 
+enum { SN_RECORD_ID_BITS = 28 };
+
 typedef struct sn_record_event {
-  uint8_t kind; /* sn_record_kind */
-  uint32_t id, other;
+  uint32_t kind : 32 - SN_RECORD_ID_BITS; /* sn_record_kind */
+  uint32_t id : SN_RECORD_ID_BITS;
+  uint32_t other;
 } sn_record_event;
+
+static inline sn_record_event sn_record_event_of(sn_record_kind kind, uint32_t id, uint32_t other) {
+  return (sn_record_event){.kind = kind, .id = id & ((1u << SN_RECORD_ID_BITS) - 1), .other = other};
+}
 
 typedef struct sn_record {
   const char *name;                               /* of the model */
@@ -133,6 +145,7 @@ typedef struct sn_record {
   uint32_t n_ops, n_refs, n_events, n_arguments;
   const sn_record_op *ops;
   const uint32_t *refs, *arguments; /* storages */
+  const sn_record_work *works;
   const sn_record_conv *convs;
   const sn_record_event *events;
 } sn_record;

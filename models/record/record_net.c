@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OPTIMIZER = 1 }; /* layers behind those of operations: where there are updates */
+enum { DATA = 1, OPTIMIZER = 1 }; /* layers ahead of those of operations; behind them, where there are updates */
 
 typedef struct maker {
   const sn_record *record;
@@ -195,10 +195,10 @@ static sn_layer plain_layer(void) {
 /* An operation of backward belongs to the last one of forward with its node; one that has none to that before it. */
 static sn_status assign_backward(maker *m) {
   const struct sn_recorded *w = m->recorded;
-  int64_t most = 0;
+  int32_t most = 0;
   for (uint32_t i = 0; i < w->n_ops; i++) {
-    int64_t node = m->record->ops[w->first_op + i].node;
-    if (node > most && node < SN_RECORD_MOST_EVENTS * INT64_C(64)) most = node;
+    int32_t node = m->record->ops[w->first_op + i].node;
+    if (node > most && (uint32_t)node < SN_RECORD_MOST_EVENTS * 64) most = node;
   }
   uint32_t *made_by = malloc(((size_t)most + 1) * sizeof *made_by);
   if (!made_by) return sn_fail_memory(m->err);
@@ -215,9 +215,17 @@ static sn_status assign_backward(maker *m) {
   return SN_OK;
 }
 
+/* A layer an operation of forward, and one for all updates. */
+static uint32_t count_layers(const maker *m) {
+  uint32_t forward = 0;
+  for (uint32_t i = 0; i < m->recorded->n_ops; i++)
+    forward += m->record->ops[m->recorded->first_op + i].phase == SN_RECORD_FORWARD;
+  return DATA + forward + OPTIMIZER;
+}
+
 static sn_status make_layers(maker *m, uint32_t *n_layers) {
   const struct sn_recorded *w = m->recorded;
-  uint32_t n = 1, room = w->n_ops + 1 + OPTIMIZER, optimizer = SN_NONE;
+  uint32_t n = 1, room = count_layers(m), optimizer = SN_NONE;
   m->layers = sn_arena_alloc(m->arena, room, sizeof *m->layers);
   m->modules = sn_arena_alloc(m->arena, room, sizeof *m->modules);
   m->layer = sn_arena_alloc(m->arena, w->n_ops, sizeof *m->layer);
@@ -258,7 +266,7 @@ static void set_batch(sn_net *net, sn_layer *layers, uint32_t batch) {
   for (uint32_t i = 0; i < w->n_ops; i++) {
     const sn_record_op *op = &w->record->ops[w->first_op + i];
     if (op->phase != SN_RECORD_FORWARD) continue;
-    double flops = sn_record_amount(op->flops, batch);
+    double flops = sn_record_amount(w->record->works[op->work].flops, batch);
     layers[w->layer[i]].macs = flops > 0 ? (uint64_t)(flops / 2) : 0;
     net->macs += layers[w->layer[i]].macs;
   }

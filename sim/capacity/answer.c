@@ -77,7 +77,7 @@ static void choose(finder *f) {
 
 static sn_fit *find_largest(const finder *f) {
   const sn_asked *a = &f->wish->asked;
-  const sn_knob_spec spec = {.kind = SN_KNOB_BATCH, .net = a->spec, .image = a->image};
+  const sn_knob_spec spec = {.kind = SN_KNOB_BATCH, .net = a->spec, .image = a->image, .like = a->net};
   sn_knob knob;
   if (sn_knob_open(&spec, &knob, f->err) != SN_OK) return NULL;
   if (f->wish->runtime == SN_RUNTIME_PYTORCH) /* whose loop does not choose */

@@ -40,6 +40,7 @@ sn_status sn_knob_parse(const char *what, const char *text, sn_knob_kind *kind, 
 
 static sn_net *make_batch(const void *user, uint32_t value, sn_err *err) {
   const sn_knob_spec *spec = user;
+  if (spec->like && spec->like->recorded) return sn_net_rebatch(spec->like, value, err);
   return sn_net_load(spec->net, value, spec->image, err);
 }
 
@@ -113,6 +114,16 @@ static sn_status open_size(const sn_knob_spec *spec, sn_knob *knob, sn_err *err)
   return knob->high == size ? SN_OK : find_least_size(knob, size, err);
 }
 
+/* A recording may be of one batch alone. */
+static sn_status open_recorded(const sn_knob_spec *spec, sn_knob *knob, sn_err *err) {
+  sn_net *read = spec->like ? NULL : sn_net_load(spec->net, 0, spec->image, err);
+  const sn_net *net = spec->like ? spec->like : read;
+  uint32_t only = net ? sn_recorded_batch(net) : 0;
+  if (only > 0) knob->low = knob->high = only;
+  sn_net_free(read);
+  return net ? SN_OK : err->code;
+}
+
 sn_status sn_knob_open(const sn_knob_spec *spec, sn_knob *knob, sn_err *err) {
   static sn_net *(*const makers[SN_KNOB_COUNT])(const void *user, uint32_t value,
                                                 sn_err *err) = {make_batch, make_depth, make_size, make_size};
@@ -125,10 +136,8 @@ sn_status sn_knob_open(const sn_knob_spec *spec, sn_knob *knob, sn_err *err) {
                     .turn = spec->kind == SN_KNOB_BATCH && !sn_net_is_onnx(spec->net) ? sn_net_rebatch : NULL,
                     .user = spec};
   if (spec->kind == SN_KNOB_IMAGE || spec->kind == SN_KNOB_SEQUENCE) return open_size(spec, knob, err);
-  bool recorded = spec->kind == SN_KNOB_BATCH && sn_net_is_recording(spec->net);
-  sn_net *least = knob->make(spec, recorded ? 0 : knob->low, err);
-  uint32_t only = least && recorded ? sn_recorded_batch(least) : 0;
-  if (only > 0) knob->low = knob->high = only;
+  if (spec->kind == SN_KNOB_BATCH && sn_net_is_recording(spec->net)) return open_recorded(spec, knob, err);
+  sn_net *least = knob->make(spec, knob->low, err);
   sn_net_free(least);
   return least ? SN_OK : err->code;
 }

@@ -61,6 +61,9 @@ typedef struct sn_knob_spec {
   sn_knob_kind kind;
   const char *net;       /* as for sn_net_load() */
   uint32_t batch, image; /* the one that is turned is not looked at; image (or tokens) 0: the network's own */
+  /* One of its networks, which outlives all that are made. Of a recording all others are made of it, and its file is not
+   * read again. NULL: there is none */
+  const sn_net *like;
 } sn_knob_spec;
 
 /* `spec` is looked at as long as the knob is used. The least image or sequence is the smallest for which the network

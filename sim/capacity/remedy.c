@@ -193,7 +193,7 @@ static sn_status find_parts(const sn_asked *a, sn_remedy *r, sn_err *err) {
 }
 
 sn_status sn_remedy_batch(const sn_asked *a, sn_strategy strategy, uint32_t *batch, sn_err *err) {
-  const sn_knob_spec spec = {.kind = SN_KNOB_BATCH, .net = a->spec, .image = a->image};
+  const sn_knob_spec spec = {.kind = SN_KNOB_BATCH, .net = a->spec, .image = a->image, .like = a->net};
   sn_knob knob;
   *batch = 0;
   if (a->net->batch == 1 || too_large(a->net)) return SN_OK;

@@ -215,9 +215,9 @@ static void be_born(maker *m, uint32_t index, const uint32_t *makes, uint32_t n_
 }
 
 /* Of a convolution's input; 0: it is none, or no batch has so many. */
-static uint32_t images_of(const maker *m, const sn_record_op *op) {
-  if (op->conv == SN_NONE) return 0;
-  double images = sn_record_amount(m->record->convs[op->conv].n, m->net->batch);
+static uint32_t images_of(const maker *m, uint32_t conv) {
+  if (conv == SN_NONE) return 0;
+  double images = sn_record_amount(m->record->convs[conv].n, m->net->batch);
   return images >= 1 && images <= SN_MAX_DIM ? (uint32_t)images : 0;
 }
 
@@ -232,19 +232,22 @@ static bool keeps_more(const maker *m, const sn_record_op *op) {
 }
 
 static double bytes_of(const maker *m, const sn_record_op *op, const sn_record_traffic *t) {
-  const double read = sn_record_amount(op->read, m->net->batch), written = sn_record_amount(op->written, m->net->batch);
+  const sn_record_work *work = &m->record->works[op->work];
+  const double read = sn_record_amount(work->read, m->net->batch);
+  const double written = sn_record_amount(work->written, m->net->batch);
   const double once = t->read * read + t->written * written;
   return t->keeping > 1 && keeps_more(m, op) ? t->keeping * once : once;
 }
 
 static sn_step_work work_of(const maker *m, const sn_record_op *op) {
   const sn_record_kernel *kernel = &m->record->kernels[op->kernel];
+  const sn_record_work *work = &m->record->works[op->work];
   return (sn_step_work){.called = kernel->called,
-                        .flops = sn_record_amount(op->flops, m->net->batch),
+                        .flops = sn_record_amount(work->flops, m->net->batch),
                         .bytes = bytes_of(m, op, &kernel->traffic),
                         .launches = kernel->traffic.launches,
-                        .conv = op->conv == SN_NONE ? NULL : &m->record->convs[op->conv],
-                        .images = images_of(m, op),
+                        .conv = work->conv == SN_NONE ? NULL : &m->record->convs[work->conv],
+                        .images = images_of(m, work->conv),
                         .narrow = op->narrow,
                         .norm = kernel->traffic.norm,
                         .channels_last = kernel->flags & SN_RECORD_CHANNELS_LAST};
@@ -305,7 +308,8 @@ static uint32_t *of_none(sn_arena *arena, size_t count) {
 
 static bool allocate(maker *m, sn_arena *arena) {
   size_t steps = m->w->n_ops, storages = (size_t)m->record->n_storages + 1, layers = m->net->n_layers;
-  size_t refs = 0, own = storages > layers * SN_ROLES ? storages : layers * SN_ROLES;
+  size_t refs = 0, tensors = 1;
+  for (uint32_t s = 0; s < m->record->n_storages; s++) tensors += is_tensor(m, s);
   for (uint32_t i = 0; i < m->w->n_ops; i++) {
     const sn_record_op *op = &m->record->ops[m->w->first_op + i];
     refs += (size_t)op->n_reads + op->n_makes + op->n_changes;
@@ -314,17 +318,26 @@ static bool allocate(maker *m, sn_arena *arena) {
   m->steps_again = sn_arena_alloc(arena, m->w->n_again > 0 ? steps : 0, sizeof *m->steps_again);
   m->again = sn_arena_alloc(arena, m->w->n_again, sizeof *m->again);
   m->work = sn_arena_alloc(arena, steps, sizeof *m->work);
-  m->accesses = sn_arena_alloc(arena, refs + 3 * storages, sizeof *m->accesses);
-  m->tensors = sn_arena_alloc(arena, storages, sizeof *m->tensors);
+  m->accesses = malloc((refs + 3 * tensors) * sizeof *m->accesses);
+  m->tensors = sn_arena_alloc(arena, tensors, sizeof *m->tensors);
   m->tensor = calloc(storages, sizeof *m->tensor);
-  m->place = calloc(own, sizeof *m->place);
-  m->step = calloc(storages, sizeof *m->step);
+  m->place = calloc(sn_max(tensors, layers * SN_ROLES), sizeof *m->place);
+  m->step = calloc(tensors, sizeof *m->step);
   m->first_end = calloc(steps + 2, sizeof *m->first_end);
-  m->ends = calloc(2 * storages, sizeof *m->ends);
+  m->ends = calloc(2 * tensors, sizeof *m->ends);
   m->first_birth = calloc(steps + 2, sizeof *m->first_birth);
-  m->births = calloc(storages, sizeof *m->births);
+  m->births = calloc(tensors, sizeof *m->births);
   return m->steps && m->steps_again && m->again && m->work && m->accesses && m->tensors && m->tensor && m->place &&
          m->step && m->first_end && m->ends && m->first_birth && m->births;
+}
+
+/* Those there are, of the room that there was. */
+static const sn_access *keep_accesses(maker *m, sn_arena *arena) {
+  void *less = realloc(m->accesses, ((size_t)m->route->n_accesses + 1) * sizeof *m->accesses);
+  if (less) m->accesses = less;
+  const sn_access *kept = sn_arena_adopt(arena, m->accesses) ? m->accesses : NULL;
+  if (kept) m->accesses = NULL;
+  return kept;
 }
 
 static bool hand_over(maker *m, sn_arena *arena) {
@@ -340,7 +353,7 @@ static bool hand_over(maker *m, sn_arena *arena) {
   r->again = m->again;
   r->steps_again = r->n_again > 0 ? m->steps_again : NULL;
   r->work = m->work;
-  r->accesses = m->accesses;
+  r->accesses = keep_accesses(m, arena);
   r->tensors = m->tensors;
   r->output = of_none(arena, m->net->n_values);
   r->gradient = of_none(arena, m->net->n_values);
@@ -351,8 +364,8 @@ static bool hand_over(maker *m, sn_arena *arena) {
   r->sums = sn_arena_alloc(arena, 1, sizeof *r->sums);
   r->under = sn_arena_alloc(arena, 1, sizeof *r->under);
   r->arena = arena;
-  return forward && backward && r->output && r->gradient && r->part && r->saved && r->weight_gradient && r->permits &&
-         r->sums && r->under;
+  return forward && backward && r->accesses && r->output && r->gradient && r->part && r->saved && r->weight_gradient &&
+         r->permits && r->sums && r->under;
 }
 
 static sn_status fill(maker *m, sn_arena *arena, sn_err *err) {
@@ -387,7 +400,7 @@ static sn_route *make_route(const sn_net *net, const struct sn_recorded *w, cons
   if (!route) status = sn_fail_memory(err);
   if (status == SN_OK) route->dialect = dialect;
   if (status == SN_OK) status = fill(&m, arena, err);
-  void *const parts[] = {m.tensor, m.place, m.step, m.first_end, m.ends, m.first_birth, m.births};
+  void *const parts[] = {m.accesses, m.tensor, m.place, m.step, m.first_end, m.ends, m.first_birth, m.births};
   for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) free(parts[i]);
   if (status == SN_OK) return route;
   if (arena) sn_arena_free(arena);

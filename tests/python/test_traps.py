@@ -259,6 +259,22 @@ class Kernels(Case):
         self.assertEqual(len({row[1] for row in file.parameters if row[0].startswith("memory")}), 1)
         self.assertTrue(all(op.flops for op in file.operations if file.kernels[op.kernel][0] == "aten._cudnn_rnn.default"))
 
+    def test_recurrent_output_lies_as_on_a_cpu(self):
+        """With steps ahead of rows whichever of them the user has first, which the kernel's fake does not know."""
+        for first in (False, True):
+            strides = []
+
+            class Memory(nn.LSTM):
+                def forward(self, x):
+                    output = super().forward(x)[0]
+                    strides.append(output.stride())
+                    return output
+            model = Memory(16, 8, 2, batch_first=first)
+            model(torch.zeros(2, 5, 16))
+            self.recorded(model, (torch.zeros(2, 5, 16),), batch=2)
+            self.assertEqual(len(set(strides)), 1, strides)
+            self.assertGreater(len(strides), 2)
+
     def test_packed_sequences(self):
         """Of known lengths: as many steps as there are."""
         class Packed(nn.Module):

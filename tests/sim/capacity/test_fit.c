@@ -200,8 +200,8 @@ static void check_spec(const sn_knob_spec *spec, uint32_t high, uint32_t middle,
 static void largest_depth_is_that_of_asking_all(void **state) {
   (void)state;
   seen s = {0};
-  const sn_knob_spec zoo = {SN_KNOB_DEPTH, "resnet:n1=1,n2=2,n3=50,n4=1", 2, 32};
-  const sn_knob_spec json = {SN_KNOB_DEPTH, SNSIM_SOURCE_DIR "/models/examples/small_resnet.json", 4, 0};
+  const sn_knob_spec zoo = {SN_KNOB_DEPTH, "resnet:n1=1,n2=2,n3=50,n4=1", 2, 32, NULL};
+  const sn_knob_spec json = {SN_KNOB_DEPTH, SNSIM_SOURCE_DIR "/models/examples/small_resnet.json", 4, 0, NULL};
   check_spec(&zoo, 16, 6, &s);
   check_spec(&json, 16, 5, &s);
   assert_true(s.inside > s.answers / 4);
@@ -210,7 +210,7 @@ static void largest_depth_is_that_of_asking_all(void **state) {
 static void largest_image_is_that_of_asking_all(void **state) {
   (void)state;
   seen s = {0};
-  const sn_knob_spec resnet = {SN_KNOB_IMAGE, "resnet18", 2, 0}, alexnet = {SN_KNOB_IMAGE, "alexnet", 3, 0};
+  const sn_knob_spec resnet = {SN_KNOB_IMAGE, "resnet18", 2, 0, NULL}, alexnet = {SN_KNOB_IMAGE, "alexnet", 3, 0, NULL};
   check_spec(&resnet, 60, 37, &s);
   check_spec(&alexnet, 110, 90, &s);
   assert_true(s.inside > s.answers / 4);
@@ -222,10 +222,11 @@ static void sizes_are_looked_at_in_their_steps(void **state) {
   static const struct {
     sn_knob_spec spec;
     uint32_t low, step, high, middle;
-  } cases[] = {{{SN_KNOB_IMAGE, "unet", 1, 0}, 16, 16, 144, 96},
-               {{SN_KNOB_IMAGE, "vit_b_16", 1, 0}, 16, 16, 112, 64},
-               {{SN_KNOB_IMAGE, "swin_t", 1, 0}, 224, 224, 448, 224},
-               {{SN_KNOB_SEQUENCE, "llama:layers=1,hidden=64,heads=4,ffn=96,vocabulary=512", 2, 0}, 1, 1, 40, 23}};
+  } cases[] = {
+      {{SN_KNOB_IMAGE, "unet", 1, 0, NULL}, 16, 16, 144, 96},
+      {{SN_KNOB_IMAGE, "vit_b_16", 1, 0, NULL}, 16, 16, 112, 64},
+      {{SN_KNOB_IMAGE, "swin_t", 1, 0, NULL}, 224, 224, 448, 224},
+      {{SN_KNOB_SEQUENCE, "llama:layers=1,hidden=64,heads=4,ffn=96,vocabulary=512", 2, 0, NULL}, 1, 1, 40, 23}};
   seen s = {0};
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     sn_err err = SN_ERR_INIT;
@@ -244,7 +245,7 @@ static void sizes_are_looked_at_in_their_steps(void **state) {
 static void images_begin_where_windows_fit(void **state) {
   (void)state;
   sn_err err = SN_ERR_INIT, reason = SN_ERR_INIT;
-  const sn_knob_spec spec = {SN_KNOB_IMAGE, "alexnet", 1, 0};
+  const sn_knob_spec spec = {SN_KNOB_IMAGE, "alexnet", 1, 0, NULL};
   sn_knob knob;
   sn_knob_open(&spec, &knob, &err);
   must(&err);
@@ -257,7 +258,7 @@ static void images_begin_where_windows_fit(void **state) {
 /* A file's images may be turned as well; here one larger needs a window more in each layer. */
 static void images_of_files(void **state) {
   (void)state;
-  const sn_knob_spec spec = {SN_KNOB_IMAGE, SNSIM_SOURCE_DIR "/tests/nets/small_alexnet.json", 1, 0};
+  const sn_knob_spec spec = {SN_KNOB_IMAGE, SNSIM_SOURCE_DIR "/tests/nets/small_alexnet.json", 1, 0, NULL};
   sn_err err = SN_ERR_INIT, reason = SN_ERR_INIT;
   sn_knob knob;
   sn_knob_open(&spec, &knob, &err);
@@ -273,11 +274,11 @@ static void images_of_files(void **state) {
 
 static void refuses_knobs_that_are_not_there(void **state) {
   (void)state;
-  static const sn_knob_spec bad[] = {{SN_KNOB_DEPTH, "alexnet", 1, 0},
-                                     {SN_KNOB_BATCH, "alexnt", 0, 0},
-                                     {SN_KNOB_DEPTH, "resnet:n5=3", 1, 0},
-                                     {SN_KNOB_SEQUENCE, "alexnet", 1, 0},
-                                     {SN_KNOB_IMAGE, "gpt2", 1, 0}};
+  static const sn_knob_spec bad[] = {{SN_KNOB_DEPTH, "alexnet", 1, 0, NULL},
+                                     {SN_KNOB_BATCH, "alexnt", 0, 0, NULL},
+                                     {SN_KNOB_DEPTH, "resnet:n5=3", 1, 0, NULL},
+                                     {SN_KNOB_SEQUENCE, "alexnet", 1, 0, NULL},
+                                     {SN_KNOB_IMAGE, "gpt2", 1, 0, NULL}};
   static const char *const said[] = {"fixed depth", "did you mean \"alexnet\"", "n5", "largest image",
                                      "largest sequence"};
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
