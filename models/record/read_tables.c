@@ -4,6 +4,7 @@
 #include "models/net/net.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,6 +67,31 @@ static sn_status add_storage(sn__reader *r, const cJSON *row, void *place) {
   return sn__read_fail(r, "storages: a role is one of parameter, buffer, given, state, value");
 }
 
+/* A list of storages. */
+static sn_status read_storages(sn__reader *r, const cJSON *list, const char *what, const uint32_t **out, uint32_t *n) {
+  uint32_t count = 0;
+  if (!cJSON_IsArray(list)) return sn__read_fail(r, "%s: a list was expected", what);
+  for (const cJSON *item = list->child; item; item = item->next) count++;
+  uint32_t *storages = sn_arena_alloc(r->arena, count, sizeof *storages);
+  if (!storages) return sn_fail_memory(r->err);
+  *out = storages;
+  for (const cJSON *item = list->child; item; item = item->next, ++*n)
+    if (sn__read_id(r, item, what, r->record->n_storages, &storages[*n]) != SN_OK) return r->err->code;
+  return SN_OK;
+}
+
+/* What older files end without. */
+static sn_status read_shape(sn__reader *r, const cJSON *row, sn_record_parameter *p) {
+  if (!sn__read_item(row, 5)) return SN_OK;
+  if (sn__read_count(r, sn__read_item(row, 5), "parameters: rows", 1, SN_MAX_NET_BYTES, &p->rows) != SN_OK)
+    return r->err->code;
+  if (p->elements % p->rows != 0)
+    return sn__read_fail(r, "parameters: %" PRIu64 " elements are no %" PRIu64 " rows", p->elements, p->rows);
+  if (read_storages(r, sn__read_item(row, 6), "parameters: gradients", &p->gradients, &p->n_gradients) != SN_OK)
+    return r->err->code;
+  return read_storages(r, sn__read_item(row, 7), "parameters: states", &p->states, &p->n_states);
+}
+
 static sn_status add_parameter(sn__reader *r, const cJSON *row, void *place) {
   sn_record_parameter *parameter = place;
   uint64_t offset;
@@ -78,7 +104,7 @@ static sn_status add_parameter(sn__reader *r, const cJSON *row, void *place) {
     return r->err->code;
   parameter->trained = cJSON_IsTrue(sn__read_item(row, 4)) ||
                        (cJSON_IsNumber(sn__read_item(row, 4)) && sn__read_item(row, 4)->valuedouble != 0);
-  return SN_OK;
+  return read_shape(r, row, parameter);
 }
 
 /* ---- tables ---- */

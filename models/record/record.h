@@ -71,8 +71,11 @@ typedef struct sn_record_call {
 typedef struct sn_record_parameter {
   const char *name;
   uint32_t storage;
-  uint64_t elements;
+  uint64_t elements, rows; /* its first dimension; 0: the file is older, and does not say what follows either */
   bool trained;
+  uint32_t n_gradients, n_states;
+  const uint32_t *gradients; /* storages: of each iteration */
+  const uint32_t *states;    /* storages of its shape that an optimizer keeps of it */
 } sn_record_parameter;
 
 /* Shapes of a convolution over images; of one column over rows. */

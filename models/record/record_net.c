@@ -7,6 +7,7 @@
 #include "models/net/names.h"
 #include "models/record/kinds.h"
 #include "models/record/lives.h"
+#include "models/record/owners.h"
 #include "models/zoo/zoo_internal.h"
 
 #include <ctype.h>
@@ -303,6 +304,7 @@ static sn_status make(maker *m, uint32_t batch) {
   w->layer = m->layer;
   for (int in_place = 0; in_place < 2; in_place++)
     if (!(w->lives[in_place] = sn_record_lives_find(w, in_place, m->arena))) return sn_fail_memory(m->err);
+  if (!(w->owners = sn_record_owners_find(w, m->arena))) return sn_fail_memory(m->err);
   if (w->backwards == 1 && !sn__record_find_kinds(w, m->layers, m->arena)) return sn_fail_memory(m->err);
   net->name = m->record->name;
   net->layers = m->layers;

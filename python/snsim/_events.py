@@ -6,6 +6,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
 FORWARD, BACKWARD, UPDATE = 0, 1, 2
 VALUE, PARAMETER, BUFFER, GIVEN, STATE = "value", "parameter", "buffer", "given", "state"
 OUTSIDE, ACCUMULATION = -1, -2  # nodes: of no node, of AccumulateGrad
+GRADIENTS, STATES = 6, 7  # of a row of a tape's parameters
 APART, IN_PLACE = 1, 2  # sums of gradients: as PyTorch makes them under a mode, as it makes them without
 ENDS = ("f", "u", "h")  # events that only end something
 
@@ -54,7 +55,7 @@ class Tape:
         self.kernels: List[List[Any]] = []  # name, flags
         self.modules: List[Tuple[str, str]] = [("", "")]  # path, class; the first is outside all
         self.calls: List[Tuple[int, int]] = [(0, 0)]  # parent call, module
-        self.parameters: List[List[Any]] = []  # name, storage, offset, elements, trained
+        self.parameters: List[List[Any]] = []  # name, storage, offset, elements, trained, rows, gradients, states
         self.assumed: List[List[str]] = []
         self.compiled = False
         self._kernel_of: Dict[Any, int] = {}

@@ -9,8 +9,8 @@ from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.utils._python_dispatch import _disable_current_modes
 
 from . import _costs
-from ._events import (ACCUMULATION, APART, BACKWARD, BUFFER, FORWARD, GIVEN, IN_PLACE, OUTSIDE, PARAMETER, STATE, UPDATE, VALUE,
-                      Operation, Storage, Tape)
+from ._events import (ACCUMULATION, APART, BACKWARD, BUFFER, FORWARD, GIVEN, GRADIENTS, IN_PLACE, OUTSIDE, PARAMETER, STATE, STATES, UPDATE,
+                      VALUE, Operation, Storage, Tape)
 from ._gpu import FakeGpu
 from ._values import written
 
@@ -28,6 +28,16 @@ def is_dense(tensor: torch.Tensor) -> bool:
             return False
         step *= size
     return True
+
+
+def rows_of(parameter: torch.Tensor) -> int:
+    """Its first dimension, in which it is shared by several GPUs."""
+    return max(1, parameter.shape[0]) if parameter.dim() else 1
+
+
+def _add_new(numbers: List[int], number: int) -> None:
+    if number not in numbers:
+        numbers.append(number)
 
 
 class Geometry(NamedTuple):
@@ -84,6 +94,7 @@ class Recorder:
         self.on = False
         self.updating = False
         self.paths: Dict[int, str] = {}  # by id of a module
+        self._parameters: List[Any] = []  # weak references, as the rows of tape.parameters
         self._numbers: Dict[int, int] = {}  # storages by their C++ address
         self._ends: Dict[int, Any] = {}
         self._open: List[int] = [0]  # calls of modules
@@ -142,18 +153,34 @@ class Recorder:
             for name, parameter in module.named_parameters(prefix=prefix):
                 if id(parameter) not in seen:
                     seen.add(id(parameter))
-                    self.tape.parameters.append([name, self.storage(parameter, PARAMETER), parameter.storage_offset(),
-                                                 parameter.numel(), int(parameter.requires_grad)])
+                    self._parameters.append(weakref.ref(parameter))
+                    self.tape.parameters.append([name, self.storage(parameter, PARAMETER), parameter.storage_offset(), parameter.numel(),
+                                                 int(parameter.requires_grad), rows_of(parameter), [], []])
             for buffer in module.buffers():
                 self.storage(buffer, BUFFER)
 
     def states(self, optimizers: Iterable[torch.optim.Optimizer]) -> None:
         """What optimizers keep from step to step, once they have it."""
+        rows = {id(parameter()): row for parameter, row in zip(self._parameters, self.tape.parameters)}
         for optimizer in optimizers:
-            for tensor in _costs.tensors_in(list(optimizer.state.values())):
-                number = self._numbers.get(tensor.untyped_storage()._cdata)
-                if number is not None and self.tape.storages[number].role == VALUE:
-                    self.tape.storages[number].role = STATE
+            for parameter, state in optimizer.state.items():
+                for tensor in _costs.tensors_in(state):
+                    number = self._numbers.get(tensor.untyped_storage()._cdata)
+                    if number is None:
+                        continue
+                    if self.tape.storages[number].role == VALUE:
+                        self.tape.storages[number].role = STATE
+                    if id(parameter) in rows and tensor.shape == parameter.shape:
+                        _add_new(rows[id(parameter)][STATES], number)
+
+    def gradients(self) -> None:
+        """Which storages have the gradients that the parameters have now."""
+        for known, row in zip(self._parameters, self.tape.parameters):
+            parameter = known()
+            gradient = None if parameter is None else parameter.grad
+            number = None if gradient is None else self._numbers.get(gradient.untyped_storage()._cdata)
+            if number is not None:
+                _add_new(row[GRADIENTS], number)
 
     # what backward keeps ---------------------------------------------------------------------------------------------
 

@@ -119,6 +119,7 @@ class Session:
             for _ in range(iterations):
                 self.recorder.tape.events.append(("i", self._iterations))
                 step(self._iterations) if takes else step()
+                self.recorder.gradients()
                 self._iterations += 1
             self.recorder.states(self._optimizers)
 
@@ -142,6 +143,7 @@ class Session:
     def _update_begins(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:
         if all(optimizer is not known for known in self._optimizers):
             self._optimizers.append(optimizer)
+        self.recorder.gradients()
         self.recorder.updating = True
         self.recorder.mark_phase()
 

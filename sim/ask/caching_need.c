@@ -50,9 +50,14 @@ static sn_resident_walk walk_of(blocks *b, sn_resident_visit *visit) {
                             .self = b};
 }
 
+/* A step of what was recorded, in the route. */
+static uint32_t moved(const sn_route *route, uint32_t step) {
+  return route->moved && step < route->whole->n_steps ? route->moved[step] : step;
+}
+
 static void add_recorded_state(void *self, sn_resident_tensor t) {
   blocks *b = self;
-  if (t.role == SN_RESIDENT_STATE) b->made[b->n_made++] = (sn_caching_made){t.step, t.bytes};
+  if (t.role == SN_RESIDENT_STATE) b->made[b->n_made++] = (sn_caching_made){moved(b->route, t.step), t.bytes};
 }
 
 static int by_step(const void *a, const void *b) {
@@ -67,7 +72,7 @@ static void add_recorded(blocks *b, const sn_device *device) {
   sn_resident_walk walk = walk_of(b, add_recorded_state);
   for (uint32_t i = 0; i < w->n_ops; i++)
     if (w->record->kernels[w->record->ops[w->first_op + i].kernel].flags & SN_RECORD_PRODUCT) {
-      b->made[b->n_made++] = (sn_caching_made){i, device->blas_workspace_bytes};
+      b->made[b->n_made++] = (sn_caching_made){moved(b->route, i), device->blas_workspace_bytes};
       break;
     }
   sn_resident_walk_all(&walk);

@@ -11,6 +11,7 @@
 #include "sim/ask/result.h"
 #include "sim/device/device.h"
 #include "sim/graph/route.h"
+#include "sim/parallel/shard.h"
 #include "sim/play/device_model.h"
 #include "sim/schedule/schedule.h"
 
@@ -167,7 +168,7 @@ static const sn_route *find_route(sn_plan_file *file, sn_err *err) {
   while ((element = sn_json_lists_next(file->text, err))) note_instr(route, sn_json_root(element), &s);
   qsort(s.items, s.count, sizeof *s.items, compare_spans);
   for (uint32_t i = 1; i < s.count; i++) apart = apart && s.items[i - 1].end <= s.items[i].first;
-  if (err->code == SN_OK && s.count > 0 && apart) route = sn_route_under(route, s.items, s.count, err);
+  if (err->code == SN_OK && s.count > 0 && apart) route = sn_shard_under(route, s.items, s.count, err);
   free(s.items);
   return err->code == SN_OK ? route : NULL;
 }

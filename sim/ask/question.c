@@ -78,10 +78,12 @@ static sn_status make_route(sn__question *q, sn_strategy strategy, sn__question_
 
 /* Blocks of a recording under checkpoints: what would have been recorded is the same for every batch. */
 static sn_status go_by_like(sn__question *q, sn_strategy strategy, const sn__question_graph *g) {
-  if (!q->like || !g->route->under || strategy.recompute == SN_RECOMPUTE_NONE) return SN_OK;
+  const sn_route *route = g->route->whole ? g->route->whole : g->route;
+  if (!q->like || !route->under || strategy.recompute == SN_RECOMPUTE_NONE) return SN_OK;
   sn__question_graph *known = sn__question_graph_of(q->like, strategy);
   q->like->err = q->err;
-  if (make_route(q->like, strategy, known) == SN_OK) sn_route_under_like(g->route, known->route);
+  if (make_route(q->like, strategy, known) == SN_OK)
+    sn_route_under_like(route, known->route->whole ? known->route->whole : known->route);
   return q->err->code;
 }
 

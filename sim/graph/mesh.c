@@ -7,6 +7,7 @@
 #include "base/units.h"
 #include "models/net/modules.h"
 #include "models/op/op.h"
+#include "models/record/owners.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -302,4 +303,25 @@ uint64_t sn_cut_shard(sn_cut cut, uint32_t ranks) {
 
 uint64_t sn_cut_padded(sn_cut cut, uint32_t ranks) {
   return shard_rows(cut, ranks) * cut.each * ranks;
+}
+
+static sn_cut cut_of(const sn_record_parameter *p) {
+  return (sn_cut){p->rows, p->elements / p->rows};
+}
+
+/* Of several parameters in one storage it is all of theirs, or one's. */
+uint64_t sn_cut_recorded(const struct sn_recorded *w, uint32_t storage, uint64_t bytes, uint32_t ranks) {
+  const sn_record_parameter *parameters = w->record->parameters;
+  uint32_t owner = storage < w->record->n_storages ? w->owners->of[storage] : SN_NONE;
+  uint64_t elements = 0, own = 0;
+  if (owner == SN_NONE || parameters[owner].elements == 0 || parameters[owner].rows == 0) return bytes;
+  for (uint32_t p = w->owners->of[parameters[owner].storage]; p != SN_NONE; p = w->owners->next[p]) {
+    if (parameters[p].rows == 0) return bytes;
+    elements += parameters[p].elements;
+    own += sn_cut_shard(cut_of(&parameters[p]), ranks);
+  }
+  if (bytes == elements * w->owners->width[owner]) return own * w->owners->width[owner];
+  uint64_t width = bytes / parameters[owner].elements;
+  bool fits = bytes % parameters[owner].elements == 0 && width <= sizeof(double);
+  return fits ? sn_cut_shard(cut_of(&parameters[owner]), ranks) * width : bytes;
 }

@@ -107,4 +107,9 @@ uint32_t sn_cuts_of(const sn_net *net, const sn_layer *layer, sn_cut cuts[SN_PAR
 uint64_t sn_cut_shard(sn_cut cut, uint32_t ranks);
 uint64_t sn_cut_padded(sn_cut cut, uint32_t ranks);
 
+/* Bytes that a rank has of a storage of a recording, of so many bytes: its part where the storage is a parameter's or of
+ * a parameter's size (models/record/owners.h), all of it elsewhere. */
+struct sn_recorded;
+uint64_t sn_cut_recorded(const struct sn_recorded *recorded, uint32_t storage, uint64_t bytes, uint32_t ranks);
+
 #endif

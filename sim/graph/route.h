@@ -202,12 +202,14 @@ struct sn_route {
   const sn_transfer *transfers;
   const sn_parameter_group *groups;
   uint32_t n_transfers, n_groups;
-  const struct sn_route *whole; /* what it is a part of; it frees that */
+  const struct sn_route *whole; /* what it is a part of; it frees that but where it is the `of_rank` of that */
   const uint32_t *moved;        /* per step of the whole: which of its own it is */
   const uint32_t *runs; /* of a pipeline's stage: per micro-batch and step of the whole, which it is; else NULL */
   uint32_t micros;      /* of a pipeline's stage: micro-batches, whose forward and backward steps are mixed: all
                                  * are ahead of first_backward, which is first_update. Else 0 */
   struct sn_under_list *under; /* of a recording: what sn_route_under() has made; else NULL */
+  struct sn_route *of_rank;    /* of what sn_route_under() has made: a part of it, which it frees; NULL: none */
+  const uint32_t *of_storage;  /* of a recording, per storage of it: the tensor in which it lies; SN_NONE */
   struct sn_arena *arena;
 };
 

@@ -31,6 +31,7 @@ sn_route *sn_route_new(const sn_net *net, sn_dialect_id dialect, sn_order order,
 void sn_route_free(sn_route *route) {
   if (!route) return;
   sn__route_free_under(route);
-  sn_route_free((sn_route *)route->whole);
+  sn_route_free(route->of_rank);
+  if (route->whole && route->whole->of_rank != route) sn_route_free((sn_route *)route->whole);
   sn_arena_free(route->arena);
 }

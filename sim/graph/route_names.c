@@ -1,5 +1,6 @@
 /* Names of what a route is made of; see sim/graph/route.h. */
 #include "models/op/op.h"
+#include "models/record/record_net.h"
 #include "sim/graph/route.h"
 
 #include <stdio.h>
@@ -27,6 +28,9 @@ static bool print_shared(const sn_route *route, const sn_tensor *t, char *text, 
   const char *layer = route->layers[t->layer].name;
   if (t->role == SN_SCRATCH && t->port >= SN_PORT_GATHER)
     snprintf(text, room, "%s.%s", layer, t->port == SN_PORT_GATHER ? "to_gather" : "reduced");
+  else if (t->role == SN_UNSHARDED && route->net->recorded)
+    snprintf(text, room, "%s%s", route->net->recorded->record->parameters[t->port % SN_PORT_PART].name,
+             t->port >= SN_PORT_PART ? " part" : "");
   else if (t->role == SN_UNSHARDED || t->role == SN_SUMMED)
     snprintf(text, room, "%s.%s%s%s", layer, t->role == SN_SUMMED ? "d" : "", t->port % 2 ? "b" : "w",
              t->role == SN_SUMMED      ? " summed"

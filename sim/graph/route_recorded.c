@@ -340,6 +340,12 @@ static const sn_access *keep_accesses(maker *m, sn_arena *arena) {
   return kept;
 }
 
+static const uint32_t *find_storages(const maker *m, sn_arena *arena) {
+  uint32_t *tensor = sn_arena_alloc(arena, m->record->n_storages, sizeof *tensor);
+  for (uint32_t s = 0; s < m->record->n_storages && tensor; s++) tensor[s] = m->tensor[whose(m, s)];
+  return tensor;
+}
+
 static bool hand_over(maker *m, sn_arena *arena) {
   sn_route *r = m->route;
   uint32_t *forward = of_none(arena, m->net->n_layers), *backward = of_none(arena, m->net->n_layers);
@@ -363,9 +369,10 @@ static bool hand_over(maker *m, sn_arena *arena) {
   r->permits = sn_arena_alloc(arena, 1, sizeof *r->permits);
   r->sums = sn_arena_alloc(arena, 1, sizeof *r->sums);
   r->under = sn_arena_alloc(arena, 1, sizeof *r->under);
+  r->of_storage = find_storages(m, arena);
   r->arena = arena;
   return forward && backward && r->accesses && r->output && r->gradient && r->part && r->saved && r->weight_gradient &&
-         r->permits && r->sums && r->under;
+         r->permits && r->sums && r->under && r->of_storage;
 }
 
 static sn_status fill(maker *m, sn_arena *arena, sn_err *err) {

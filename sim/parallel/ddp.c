@@ -134,8 +134,9 @@ static void copy_update(maker *m, uint32_t step) {
   sn__edit_copy_bare(&m->e, step);
   for (uint32_t i = 0; i < s->n_accesses; i++) {
     sn_access access = m->whole->accesses[s->first_access + i];
-    bool gradient = m->whole->tensors[access.tensor].role == SN_PARAMETER_GRADIENT;
-    if (!gradient || !m->mesh->view) sn__edit_access(&m->e, access.tensor, access.mode);
+    bool gradient = m->g.gradient_of ? m->g.gradient_of[access.tensor] != SN_NONE
+                                     : m->whole->tensors[access.tensor].role == SN_PARAMETER_GRADIENT;
+    if (!gradient || !m->mesh->view) sn__edit_take(&m->e, access);
   }
   for (uint32_t b = 0; b < m->n_buckets; b++) sn__edit_access(&m->e, m->buckets[b].tensor, SN_READ);
 }
@@ -158,7 +159,7 @@ static void write(maker *m, bool accumulates) {
 static sn_status prepare(maker *m, sn_iteration iteration, sn_err *err) {
   if (sn__groups_find(m->whole, iteration, &m->g, err) != SN_OK) return err->code;
   size_t parameters = (size_t)m->g.n_parameters + 1;
-  m->width = sn_precision_parameter_bytes(iteration.precision);
+  m->width = m->whole->net->recorded ? 1 : sn_precision_parameter_bytes(iteration.precision); /* cut in bytes */
   m->bucket_of = calloc(parameters, sizeof *m->bucket_of);
   m->made = calloc(parameters, sizeof *m->made);
   m->buckets = calloc(parameters, sizeof *m->buckets);

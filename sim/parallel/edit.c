@@ -3,6 +3,7 @@
 
 #include "base/arena.h"
 #include "base/checked.h"
+#include "models/record/record_net.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -91,7 +92,7 @@ void sn__edit_step(sn__edit *e, uint32_t layer, sn_pass pass, sn_kernel kernel, 
   if (add_step(e, step) && e->work) e->work[e->route->n_steps - 1] = work_of(e, transfer);
 }
 
-static void add_access(sn__edit *e, sn_access access) {
+void sn__edit_take(sn__edit *e, sn_access access) {
   sn_route *r = e->route;
   if (e->err->code != SN_OK || e->stamp[access.tensor] == r->n_steps) return;
   if (!grow(e, &e->accesses, r->n_accesses, &e->accesses_room, sizeof *e->accesses)) return;
@@ -109,15 +110,15 @@ void sn__edit_copy_bare(sn__edit *e, uint32_t step) {
 void sn__edit_copy(sn__edit *e, uint32_t step) {
   const sn_step *s = &e->whole->steps[step];
   sn__edit_copy_bare(e, step);
-  for (uint32_t i = 0; i < s->n_accesses; i++) add_access(e, e->whole->accesses[s->first_access + i]);
+  for (uint32_t i = 0; i < s->n_accesses; i++) sn__edit_take(e, e->whole->accesses[s->first_access + i]);
 }
 
 void sn__edit_access(sn__edit *e, uint32_t tensor, sn_access_mode mode) {
-  if (tensor != SN_NONE) add_access(e, (sn_access){.tensor = tensor, .mode = mode});
+  if (tensor != SN_NONE) sn__edit_take(e, (sn_access){.tensor = tensor, .mode = mode});
 }
 
 void sn__edit_hold(sn__edit *e, uint32_t tensor) {
-  if (tensor != SN_NONE) add_access(e, (sn_access){.tensor = tensor, .mode = SN_READ, .held = true});
+  if (tensor != SN_NONE) sn__edit_take(e, (sn_access){.tensor = tensor, .mode = SN_READ, .held = true});
 }
 
 /* ---- the end ---- */
@@ -135,6 +136,47 @@ static const uint32_t *move_all(const sn__edit *e, const uint32_t *steps) {
   for (uint32_t l = 0; moved && l < e->route->n_layers; l++)
     moved[l] = steps[l] == SN_NONE ? SN_NONE : e->moved[steps[l]];
   return moved;
+}
+
+/* Blocks of a recording, in steps. */
+static const sn_record_region *move_regions(const sn__edit *e) {
+  uint32_t n = e->whole->n_regions;
+  sn_record_region *regions = sn_arena_alloc(e->route->arena, n, sizeof *regions);
+  for (uint32_t r = 0; regions && r < n; r++) {
+    regions[r] = e->whole->regions[r];
+    regions[r].first = e->moved[regions[r].first];
+    regions[r].end = e->moved[regions[r].end - 1] + 1;
+    regions[r].again_end = e->moved[regions[r].again_end - 1] + 1;
+  }
+  return regions;
+}
+
+/* A step that runs again touches what it did; what is put in for it is there. */
+static bool copy_again(sn__edit *e, sn_step *to, uint32_t step) {
+  const sn_step *from = &e->whole->steps_again[step];
+  *to = *from;
+  to->first_access = e->route->n_accesses;
+  for (uint32_t i = 0; i < from->n_accesses; i++) {
+    if (!grow(e, &e->accesses, e->route->n_accesses, &e->accesses_room, sizeof *e->accesses)) return false;
+    e->accesses[e->route->n_accesses++] = e->whole->accesses[from->first_access + i];
+  }
+  return true;
+}
+
+static sn_status move_again(sn__edit *e) {
+  const sn_route *w = e->whole;
+  sn_route *r = e->route;
+  sn_again *again = sn_arena_alloc(r->arena, w->n_again, sizeof *again);
+  sn_step *steps = sn_arena_alloc(r->arena, r->n_steps, sizeof *steps);
+  if (!again || !steps) return sn_fail_memory(e->err);
+  for (uint32_t i = 0; i < w->n_again; i++) {
+    uint32_t step = e->moved[w->again[i].step], at = w->again[i].at_step;
+    again[i] = (sn_again){step, at < w->n_steps ? e->moved[at] : r->n_steps};
+    if (!copy_again(e, &steps[step], w->again[i].step)) return e->err->code;
+  }
+  r->again = again;
+  r->steps_again = steps;
+  return SN_OK;
 }
 
 /* Of one pass the first step that is not of the pass before: what is put in has the pass that it is for. */
@@ -158,6 +200,7 @@ static bool move_runs(sn__edit *e) {
 static sn_status hand_over(sn__edit *e) {
   sn_route *r = e->route;
   if (!move_runs(e)) return sn_fail_memory(e->err);
+  if (e->whole->steps_again && move_again(e) != SN_OK) return e->err->code;
   r->steps = e->steps;
   r->accesses = e->accesses;
   r->tensors = e->tensors;
@@ -166,9 +209,11 @@ static sn_status hand_over(sn__edit *e) {
   r->moved = e->moved;
   r->forward_step = move_all(e, e->whole->forward_step);
   r->backward_step = move_all(e, e->whole->backward_step);
+  if (e->whole->regions) r->regions = move_regions(e);
   r->first_update = first_of(e, SN_UPDATE);
   r->first_backward = e->mixed ? r->first_update : first_of(e, SN_BACKWARD);
-  return r->forward_step && r->backward_step ? SN_OK : sn_fail_memory(e->err);
+  bool moved = r->forward_step && r->backward_step && (!e->whole->regions || r->regions);
+  return moved ? SN_OK : sn_fail_memory(e->err);
 }
 
 sn_route *sn__edit_end(sn__edit *e, sn_status status) {

@@ -35,7 +35,7 @@ typedef struct sn__edit {
 sn_status sn__edit_begin(sn__edit *e, const sn_route *whole, sn_err *err);
 /* Without the tensors of the whole. */
 sn_status sn__edit_begin_bare(sn__edit *e, const sn_route *whole, sn_err *err);
-/* The route, which has an arena of its own; NULL after an error or where `status` is one. Its `whole` is for the caller
+/* Blocks, and what runs again, are moved along. The route, which has an arena of its own; NULL after an error or where `status` is one. Its `whole` is for the caller
  * to set. */
 sn_route *sn__edit_end(sn__edit *e, sn_status status);
 
@@ -49,5 +49,7 @@ void sn__edit_copy_bare(sn__edit *e, uint32_t step);
 /* By the latest step. A tensor that it touches already stays as it is. */
 void sn__edit_access(sn__edit *e, uint32_t tensor, sn_access_mode mode);
 void sn__edit_hold(sn__edit *e, uint32_t tensor);
+/* One of the whole's. */
+void sn__edit_take(sn__edit *e, sn_access access);
 
 #endif

@@ -14,6 +14,7 @@
 #include "base/checked.h"
 #include "models/net/modules.h"
 #include "models/op/op.h"
+#include "models/record/owners.h"
 #include "sim/graph/optimizer.h"
 #include "sim/graph/precision.h"
 #include "sim/parallel/edit.h"
@@ -40,10 +41,12 @@ typedef struct maker {
   uint32_t ranks, e_bytes, r_bytes, o_bytes;
   state *states;
   uint32_t *unsharded, *summed, *copy; /* per parameter: tensors; SN_NONE */
+  uint32_t *group_of;                  /* per parameter */
   uint32_t *order, n_order;            /* groups as forward has left them */
   uint32_t held, kept;                 /* what was gathered, and reduced, last */
   sn_pass pass;
-  uint32_t root_end, root_backward; /* steps: the model's last forward, and the first behind its output's gradient */
+  uint32_t root_begin, root_end; /* steps: the model's first and last forward */
+  uint32_t root_backward;        /* the first behind its output's gradient */
 } maker;
 
 static const sn__group *group_of(const maker *m, uint32_t group) {
@@ -271,8 +274,21 @@ static void sum_up(maker *m) {
     if (group_of(m, g)->n_parameters > 0 && padded_of(m, g, true) > 0) make_shard(m, g);
 }
 
+/* The same of a recording, which says what a step reads. */
+static void access_recorded(maker *m, uint32_t step) {
+  for (uint32_t i = m->g.first_read[step]; i < m->g.first_read[step + 1]; i++) {
+    const sn__parameter *p = &m->g.parameters[m->g.reads[i]];
+    if (m->states[m->group_of[m->g.reads[i]]].whole) sn__edit_access(&m->e, m->unsharded[p - m->g.parameters], SN_READ);
+  }
+}
+
 /* The parameters that a layer's step reads, and those that it adds gradients to. */
-static void access_parameters(maker *m, uint32_t layer, bool forward) {
+static void access_parameters(maker *m, uint32_t step, bool forward) {
+  if (m->g.reads) {
+    access_recorded(m, step);
+    return;
+  }
+  uint32_t layer = m->whole->steps[step].layer;
   uint32_t owner = m->whole->layers[layer].attr->weights_of ? m->whole->layers[layer].attr->weights_of : layer;
   const sn__group *g = group_of(m, m->g.of[owner]);
   for (uint32_t i = g->first_parameter; i < g->first_parameter + g->n_parameters; i++) {
@@ -283,11 +299,13 @@ static void access_parameters(maker *m, uint32_t layer, bool forward) {
 }
 
 static void copy_forward(maker *m, uint32_t step) {
-  uint32_t layer = m->whole->steps[step].layer, group = m->g.of_step[step];
+  uint32_t group = m->g.of_step[step];
   const sn__group *g = group_of(m, group);
+  if (step == m->root_begin) before_forward(m, m->g.count);
+  if (step == m->root_begin && sn_iteration_accumulates(m->iteration)) sum_up(m);
   if (group < m->g.count && g->forward == step) before_forward(m, group);
   sn__edit_copy(&m->e, step);
-  access_parameters(m, layer, true);
+  access_parameters(m, step, true);
   if (group < m->g.count && g->forward_end == step) behind_forward(m, group);
   if (step != m->root_end) return;
   sn__edit_hold(&m->e, m->held);
@@ -302,9 +320,23 @@ static void copy_backward(maker *m, uint32_t step) {
   if (step == m->root_backward) before_backward(m, m->g.count);
   if (group < m->g.count && g->backward == step) before_backward(m, group);
   sn__edit_copy(&m->e, step);
-  access_parameters(m, m->whole->steps[step].layer, false);
+  access_parameters(m, step, false);
   if (group < m->g.count && g->backward_end == step && g->input_trained) behind_backward(m, group);
   if (step + 1 == m->whole->first_update) end_backward(m);
+}
+
+/* The shards of those whose gradients the step reads, or has. */
+static void copy_recorded_update(maker *m, uint32_t step) {
+  const sn_step *s = &m->whole->steps[step];
+  sn__edit_copy_bare(&m->e, step);
+  for (uint32_t i = 0; i < s->n_accesses; i++) {
+    sn_access access = m->whole->accesses[s->first_access + i];
+    uint32_t group = m->g.gradient_of[access.tensor];
+    if (group == SN_NONE)
+      sn__edit_take(&m->e, access);
+    else
+      sn__edit_access(&m->e, m->states[group].shard, SN_READ);
+  }
 }
 
 /* The shard in place of the gradients; the last update reads all of them, which live until then. */
@@ -323,13 +355,13 @@ static void copy_update(maker *m, uint32_t step) {
 
 static void write(maker *m) {
   const sn_route *w = m->whole;
-  before_forward(m, m->g.count);
-  if (m->e.route->n_steps > 0 && sn_iteration_accumulates(m->iteration)) sum_up(m);
   for (uint32_t s = 0; s < w->n_steps && m->e.err->code == SN_OK; s++) {
     if (s < w->first_backward)
       copy_forward(m, s);
     else if (s < w->first_update)
       copy_backward(m, s);
+    else if (m->g.gradient_of)
+      copy_recorded_update(m, s);
     else
       copy_update(m, s);
   }
@@ -353,9 +385,25 @@ static void shrink_temporaries(maker *m) {
     }
 }
 
+/* Of a recording also what the iteration before has left: gradients until zero_grad(). */
+static void shrink_recorded(maker *m) {
+  const struct sn_recorded *w = m->whole->net->recorded;
+  for (uint32_t s = 0; s < w->record->n_storages; s++) {
+    uint32_t t = m->whole->of_storage[s];
+    if (t == SN_NONE || w->owners->of[s] == SN_NONE || m->g.gradient_of[t] != SN_NONE) continue;
+    m->e.tensors[t].bytes = sn_cut_recorded(w, s, m->whole->tensors[t].bytes, m->ranks);
+  }
+}
+
 /* Where the loss is in the model, its output is the loss: transformers' models make their own. */
 static void find_root(maker *m) {
   const sn_route *w = m->whole;
+  if (w->net->recorded) {
+    m->root_begin = m->g.model;
+    m->root_end = m->g.model_end;
+    m->root_backward = m->g.model_backward;
+    return;
+  }
   bool inside = sn_module_library(w->net) == SN_LIBRARY_TRANSFORMERS;
   m->root_end = w->first_backward - 1;
   m->root_backward = w->first_backward;
@@ -369,16 +417,20 @@ static sn_status prepare(maker *m, sn_err *err) {
   sn_precision precision = m->iteration.precision;
   if (sn__groups_find(m->whole, m->iteration, &m->g, err) != SN_OK) return err->code;
   size_t groups = (size_t)m->g.count + 1, parameters = (size_t)m->g.n_parameters + 1;
-  m->e_bytes = sn_precision_parameter_bytes(precision);
-  m->o_bytes = sn_iteration_kept_bytes(m->iteration);
+  bool recorded = m->whole->net->recorded; /* whose parameters are cut in bytes */
+  m->e_bytes = recorded ? 1 : sn_precision_parameter_bytes(precision);
+  m->o_bytes = recorded ? 1 : sn_iteration_kept_bytes(m->iteration);
   m->r_bytes = m->mesh->reduce_narrow ? m->e_bytes : m->o_bytes;
   m->states = calloc(groups, sizeof *m->states);
   m->order = calloc(groups, sizeof *m->order);
-  m->unsharded = malloc(3 * parameters * sizeof *m->unsharded);
+  m->unsharded = malloc(4 * parameters * sizeof *m->unsharded);
   if (!m->states || !m->order || !m->unsharded) return sn_fail_memory(err);
-  memset(m->unsharded, 0xff, 3 * parameters * sizeof *m->unsharded);
+  memset(m->unsharded, 0xff, 4 * parameters * sizeof *m->unsharded);
   m->summed = m->unsharded + parameters;
   m->copy = m->summed + parameters;
+  m->group_of = m->copy + parameters;
+  for (uint32_t g = 0; g < groups; g++)
+    for (uint32_t i = 0; i < m->g.groups[g].n_parameters; i++) m->group_of[m->g.groups[g].first_parameter + i] = g;
   for (size_t g = 0; g < groups; g++)
     m->states[g] = (state){.gathered = SN_NONE, .bucket = SN_NONE, .shard = SN_NONE, .reduced = SN_NONE};
   find_root(m);
@@ -394,7 +446,7 @@ sn_route *sn__fsdp(const sn_route *whole, sn_iteration iteration, sn_err *err) {
              .kept = SN_NONE};
   sn_status status = prepare(&m, err);
   if (status == SN_OK) write(&m);
-  if (status == SN_OK && err->code == SN_OK) shrink_temporaries(&m);
+  if (status == SN_OK && err->code == SN_OK) (whole->net->recorded ? shrink_recorded : shrink_temporaries)(&m);
   sn_route *route = sn__edit_end(&m.e, status);
   if (route && sn__groups_hand_over(&m.g, m.mesh, route, err) != SN_OK) {
     sn_arena_free(route->arena);

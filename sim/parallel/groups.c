@@ -83,6 +83,8 @@ static void find_steps(const sn_route *route, sn__groups *g, sn_iteration iterat
 
 sn_status sn__groups_find(const sn_route *route, sn_iteration iteration, sn__groups *g, sn_err *err) {
   size_t layers = route->n_layers;
+  *g = (sn__groups){0};
+  if (route->net->recorded) return sn__groups_find_recorded(route, g, err);
   *g = (sn__groups){.groups = calloc(layers + 1, sizeof *g->groups),
                     .parameters = calloc(layers * SN_PARAMETER_TENSORS + 1, sizeof *g->parameters),
                     .of = malloc((layers + 1) * sizeof *g->of),
@@ -112,5 +114,8 @@ void sn__groups_clear(sn__groups *g) {
   free(g->parameters);
   free(g->of);
   free(g->of_step);
+  free(g->gradient_of);
+  free(g->first_read);
+  free(g->reads);
   *g = (sn__groups){0};
 }

@@ -1,6 +1,6 @@
 /* Groups (internal to sim/parallel/): which parameters are gathered and reduced together, as a user calls
  * fully_shard(): each block of the model (sn_route_block()), and the rest of it as the root. Of models that have no
- * blocks, and of networks whose modules are not known, each layer that has parameters.
+ * blocks, and of networks whose modules are not known, each layer, of a recording each module, that has parameters.
  *
  *     root   embedding                                    norm, head
  *     0                layers.0
@@ -15,9 +15,9 @@
 #include "sim/graph/route.h"
 
 typedef struct sn__parameter {
-  uint32_t layer, port;
-  sn_cut cut;
-  uint32_t gradient; /* tensor; SN_NONE: it is not trained */
+  uint32_t layer, port; /* port: of a recording its number there */
+  sn_cut cut;           /* of a recording in bytes */
+  uint32_t gradient;    /* tensor; SN_NONE: it is not trained */
 } sn__parameter;
 
 /* A group's steps are those of the whole route. */
@@ -37,12 +37,19 @@ typedef struct sn__groups {
   sn__parameter *parameters; /* of a group side by side, layers in order */
   uint32_t *of;              /* per layer: its group */
   uint32_t *of_step;         /* per forward and backward step of the whole: its group */
+  /* of a recording, else NULL */
+  uint32_t *gradient_of;        /* per tensor: the group that it is a gradient of; SN_NONE */
+  uint32_t *first_read, *reads; /* per step of the whole: it reads parameters reads[first_read[step] ..] */
+  uint32_t n_reads;
+  uint32_t model, model_end, model_backward; /* steps: the model's first and last, and its first backward */
 } sn__groups;
 
 /* To be cleared in any case. O(layers + steps). */
 sn_status sn__groups_find(const sn_route *whole, sn_iteration iteration, sn__groups *groups, sn_err *err);
 /* Their names become the route's. */
 sn_status sn__groups_hand_over(const sn__groups *groups, const sn_mesh *mesh, sn_route *route, sn_err *err);
+/* Of a recording; groups is zeroed. O(events + parameters log parameters). */
+sn_status sn__groups_find_recorded(const sn_route *whole, sn__groups *groups, sn_err *err);
 void sn__groups_clear(sn__groups *groups);
 
 #endif

@@ -3,10 +3,11 @@
 
 #include "models/net/modules.h"
 #include "models/op/op.h"
+#include "models/record/owners.h"
 #include "sim/graph/precision.h"
 #include "sim/parallel/fsdp.h"
 
-#include <stdio.h>
+#include <inttypes.h>
 
 const char *sn_shard_refuses(sn_iteration iteration) {
   const sn_mesh *mesh = &iteration.mesh;
@@ -27,18 +28,39 @@ const char *sn_shard_refuses(sn_iteration iteration) {
                                                    : NULL;
 }
 
+static sn_status check_recording(const struct sn_recorded *w, bool pipeline, sn_err *err) {
+  const char *name = w->record->name;
+  if (w->backwards == 0)
+    return sn_fail(err, SN_BAD_INPUT, "%s: its loop does not train, and fsdp and dp are of training", name);
+  if (w->backwards > 1)
+    return sn_fail(err, SN_BAD_INPUT,
+                   "%s: its loop goes backward %" PRIu32 " times, which is not simulated on several GPUs; record it "
+                   "with one backward pass a step",
+                   name, w->backwards);
+  if (pipeline)
+    return sn_fail(err, SN_BAD_INPUT, "%s: a recording is not cut into stages yet; ask for fsdp or dp", name);
+  if (w->record->n_parameters == 0 || !sn_record_has_rows(w->record))
+    return sn_fail(err, SN_BAD_INPUT,
+                   "%s does not say how its parameters can be shared, as recordings of this version do; "
+                   "record it again",
+                   name);
+  return SN_OK;
+}
+
 /* Weights of 4 bits are bytes of another kind, which fully_shard() refuses. */
-static sn_status check(const sn_route *whole, sn_err *err) {
+static sn_status check(const sn_route *whole, const sn_mesh *mesh, sn_err *err) {
   for (uint32_t l = 0; l < whole->n_layers; l++)
     if (sn_precision_dequantized_bytes(SN_FP32, &whole->layers[l]) > 0)
       return sn_fail(err, SN_BAD_INPUT, "layer %s has weights of 4 bits, which are not shared; ask without --quantize",
                      whole->layers[l].name);
-  if (whole->net->recorded)
-    return sn_fail(err, SN_BAD_INPUT,
-                   "%s is a recording, which is not simulated on several GPUs yet; ask about a "
-                   "network by name",
-                   whole->name);
-  return SN_OK;
+  return whole->net->recorded ? check_recording(whole->net->recorded, sn_mesh_size(mesh, SN_MESH_PP) > 1, err) : SN_OK;
+}
+
+static sn_route *share(const sn_route *whole, sn_iteration iteration, sn_err *err) {
+  bool sharded = sn_mesh_size(&iteration.mesh, SN_MESH_FSDP) > 1;
+  sn_route *route = sharded ? sn__fsdp(whole, iteration, err) : sn__ddp(whole, iteration, err);
+  if (route) route->whole = whole;
+  return route;
 }
 
 typedef sn_route *scheme(const sn_route *whole, sn_iteration iteration, sn_err *err);
@@ -57,7 +79,7 @@ sn_route *sn_shard(sn_route *whole, sn_iteration iteration, sn_err *err) {
   const sn_mesh *mesh = &iteration.mesh;
   sn_route *route = whole;
   if (sn_mesh_is_one(mesh)) return whole;
-  if (check(whole, err) != SN_OK) {
+  if (check(whole, mesh, err) != SN_OK) {
     sn_route_free(whole);
     return NULL;
   }
@@ -65,4 +87,12 @@ sn_route *sn_shard(sn_route *whole, sn_iteration iteration, sn_err *err) {
   if (route && sn_mesh_size(mesh, SN_MESH_FSDP) > 1) return part_by(sn__fsdp, route, iteration, err);
   if (route && sn_mesh_size(mesh, SN_MESH_DP) > 1) return part_by(sn__ddp, route, iteration, err);
   return route;
+}
+
+/* What PyTorch would have recorded under checkpoints is made once, and its part with it. */
+const sn_route *sn_shard_under(const sn_route *route, const sn_record_span *spans, uint32_t n_spans, sn_err *err) {
+  if (!route->whole) return sn_route_under(route, spans, n_spans, err);
+  sn_route *under = (sn_route *)sn_route_under(route->whole, spans, n_spans, err);
+  if (under && !under->of_rank) under->of_rank = share(under, (sn_iteration){.mesh = *route->mesh}, err);
+  return under ? under->of_rank : NULL;
 }

@@ -16,12 +16,16 @@
 #define SN_SIM_PARALLEL_SHARD_H
 
 #include "base/err.h"
+#include "models/record/checkpoint.h"
 #include "sim/graph/iteration.h"
 #include "sim/graph/route.h"
 
 /* The route of the fullest rank of iteration.mesh; takes `whole` over, also where it fails, and is `whole` itself where
  * there is one GPU. SN_BAD_INPUT: what cannot be shared, with the nearest that can. O(steps + accesses + parameters). */
 sn_route *sn_shard(sn_route *whole, sn_iteration iteration, sn_err *err);
+
+/* sn_route_under() of a route, also of one that sn_shard() has made: then the rank's route of that. */
+const sn_route *sn_shard_under(const sn_route *route, const sn_record_span *spans, uint32_t n_spans, sn_err *err);
 
 /* Why an iteration's mesh cannot be asked about, whatever network and strategy (sn_strategy_refuses()), with what can;
  * without a full stop. NULL: it can. */

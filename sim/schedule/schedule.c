@@ -338,7 +338,7 @@ static sn_status make_recorded_executions(maker *m, const sn_units *units, const
   sn_record_span *spans = calloc((size_t)units->count + 1, sizeof *spans);
   if (!spans) return sn_fail_memory(m->err);
   uint32_t n = find_spans(m->route, units, again, spans), next = 0;
-  const sn_route *route = n > 0 ? sn_route_under(m->route, spans, n, m->err) : m->route;
+  const sn_route *route = n > 0 ? sn_shard_under(m->route, spans, n, m->err) : m->route;
   free(spans);
   if (!route) return m->err->code;
   m->route = m->schedule->route = route;

@@ -119,6 +119,8 @@ static void kinds_are_those_of_layers(void **state) {
   "[[64,0,\"float32\",\"cuda\",\"value\"],[128,0,\"float32\",\"cuda\",\"value\"]]}\n{\"parameters\":[]}\n"
 #define OP "[\"o\",0,0,0,0,[],[0],[],0,0,64,\"float32\"]\n"
 
+#define PARAMETERS(row) HEAD "{\"storages\":[[64,0,\"float32\",\"cuda\",\"parameter\"]]}\n{\"parameters\":[" row "]}\n"
+
 static const struct {
   const char *text, *error;
 } damaged[] = {
@@ -144,6 +146,11 @@ static const struct {
      "t:2: storages: a role is one of parameter, buffer, given, state, value"},
     {HEAD "{\"storages\":[[9007199254740992,0,\"float32\",\"cuda\",\"value\"]]}\n",
      "t:2: storages: a: a whole number below 2^52 was expected, or two, [a, b], for a + b x batch"},
+    {PARAMETERS("[\"w\",0,0,16,1,0,[],[]]"),
+     "t:3: parameters: rows: a whole number from 1 to 4503599627370496 was expected"},
+    {PARAMETERS("[\"w\",0,0,16,1,3,[],[]]"), "t:3: parameters: 16 elements are no 3 rows"},
+    {PARAMETERS("[\"w\",0,0,16,1,4]"), "t:3: parameters: gradients: a list was expected"},
+    {PARAMETERS("[\"w\",0,0,16,1,4,[0],[1]]"), "t:3: parameters: states: not a number of the table, which has 1"},
     {HEAD TABLES "[\"x\"]\n", "t:7: the event \"x\" is none that this version of snsim knows"},
     {HEAD TABLES "[3]\n", "t:7: an event is a list that begins with its kind, [\"o\", ..]"},
     {HEAD TABLES "[\"i\",1]\n", "t:7: iteration 1 begins where 0 would"},
@@ -211,6 +218,7 @@ static void tables_are_read_however_they_are_written(void **state) {
   assert_string_equal(record->modules[1].path, "b\"1");
   assert_int_equal(record->calls[1].module, 1);
   assert_true(record->parameters[0].trained);
+  assert_int_equal(record->parameters[0].rows, 0); /* an older file's */
   sn_arena_free(arena);
 }
 

@@ -74,8 +74,11 @@ class Checker:
             need(type(fixed) is int and type(growing) is int and (self.pairs or not growing), "a storage's bytes")
             need(all(0 <= fixed + growing * batch < MOST_BYTES for batch in self.head["batches"]), "bytes in range")
             need(DTYPE.fullmatch(dtype) and device in ("cuda", "cpu") and role in ROLES, "a storage's kind")
-        for name, storage, offset, elements, trained in self.parameters:
+        for name, storage, offset, elements, trained, rows, gradients, states in self.parameters:
             need(type(name) is str and self.is_storage(storage) and whole(offset) and whole(elements) and trained in (0, 1), "a parameter")
+            need(whole(rows) and rows > 0 and elements % rows == 0, "a parameter's rows")
+            for storages in (gradients, states):
+                need(all(map(self.is_storage, storages)) and len(set(storages)) == len(storages), "a parameter's gradients and states")
 
     def is_storage(self, storage):
         return whole(storage) and storage < len(self.storages)

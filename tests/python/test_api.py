@@ -161,6 +161,16 @@ class Options(Case):
         self.assertEqual(len([row for row in file.parameters if row[3] == 500 * 64]), 1)
         self.assertIs(model.head.weight, model.words.weight)
 
+    def test_parameters_know_their_gradients_and_states(self):
+        file = self.recorded(nn.Linear(16, 8), ((4, 16),), optimizer=torch.optim.Adam)
+        sizes = file.sizes(4)
+        for name, storage, _, elements, _, rows, gradients, states in file.parameters:
+            self.assertEqual((rows, elements), (8, 128 if name == "weight" else 8))
+            self.assertEqual(len(gradients), file.header["iterations"])
+            self.assertEqual(len(states), 2)  # the counter of steps has another shape
+            self.assertEqual({sizes[each] for each in (*gradients, *states)}, {sizes[storage]})
+            self.assertEqual({file.storages[each][4] for each in states}, {"state"})
+
     def test_shared_storage(self):
         class Parts(nn.Module):
             def __init__(self):
