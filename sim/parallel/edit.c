@@ -32,7 +32,7 @@ sn_status sn__edit_begin(sn__edit *e, const sn_route *whole, sn_err *err) {
   *e->route = *whole;
   e->route->arena = arena;
   e->route->under = NULL;
-  e->route->n_steps = e->route->n_accesses = e->route->n_tensors = 0;
+  e->route->n_steps = e->route->n_accesses = e->route->n_tensors = e->route->n_transfers = 0;
   e->route->tensor_bytes = 0;
   e->moved = sn_arena_alloc(arena, (size_t)whole->n_steps + 1, sizeof *e->moved);
   if (!e->moved) return sn_fail_memory(err);
@@ -40,6 +40,7 @@ sn_status sn__edit_begin(sn__edit *e, const sn_route *whole, sn_err *err) {
     const sn_tensor *tensor = &whole->tensors[t];
     sn__edit_tensor(e, tensor->layer, tensor->port, tensor->role, tensor->bytes);
   }
+  for (uint32_t i = 0; i < whole->n_transfers; i++) sn__edit_transfer(e, whole->transfers[i]);
   return err->code;
 }
 

@@ -270,7 +270,9 @@ static void sum_up(maker *m) {
 }
 
 /* The parameters that a layer's step reads, and those that it adds gradients to. */
-static void access_parameters(maker *m, uint32_t layer, bool forward) {
+static void access_parameters(maker *m, const sn_step *step, bool forward) {
+  uint32_t layer = step->layer;
+  if (sn_step_moves(step)) return;
   uint32_t owner = m->whole->layers[layer].attr->weights_of ? m->whole->layers[layer].attr->weights_of : layer;
   const sn__group *g = group_of(m, m->g.of[owner]);
   for (uint32_t i = g->first_parameter; i < g->first_parameter + g->n_parameters; i++) {
@@ -281,11 +283,11 @@ static void access_parameters(maker *m, uint32_t layer, bool forward) {
 }
 
 static void copy_forward(maker *m, uint32_t step) {
-  uint32_t layer = m->whole->steps[step].layer, group = m->g.of_step[step];
+  uint32_t group = m->g.of_step[step];
   const sn__group *g = group_of(m, group);
   if (group < m->g.count && g->forward == step) before_forward(m, group);
   sn__edit_copy(&m->e, step);
-  access_parameters(m, layer, true);
+  access_parameters(m, &m->whole->steps[step], true);
   if (group < m->g.count && g->forward_end == step) behind_forward(m, group);
   if (step != m->root_end) return;
   sn__edit_hold(&m->e, m->held);
@@ -300,7 +302,7 @@ static void copy_backward(maker *m, uint32_t step) {
   if (step == m->root_backward) before_backward(m, m->g.count);
   if (group < m->g.count && g->backward == step) before_backward(m, group);
   sn__edit_copy(&m->e, step);
-  access_parameters(m, m->whole->steps[step].layer, false);
+  access_parameters(m, &m->whole->steps[step], false);
   if (group < m->g.count && g->backward_end == step && g->input_trained) behind_backward(m, group);
   if (step + 1 == m->whole->first_update) end_backward(m);
 }

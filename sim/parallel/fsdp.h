@@ -9,5 +9,6 @@
 /* NULL after an error. */
 sn_route *sn__fsdp(const sn_route *whole, sn_iteration iteration, sn_err *err);
 sn_route *sn__ddp(const sn_route *whole, sn_iteration iteration, sn_err *err);
+sn_route *sn__tp(const sn_route *whole, sn_iteration iteration, sn_err *err);
 
 #endif

@@ -16,9 +16,8 @@ const char *sn_shard_refuses(sn_dialect_id dialect, sn_iteration iteration) {
                ? "bf16-master keeps shards in four bytes, and one GPU has none; ask with --parallel fsdp=8, or for bf16"
                : NULL;
   if (dialect != SN_DIALECT_PYTORCH) return "several GPUs are PyTorch's: ask for pytorch, or pytorch+recompute=units";
-  if (sn_mesh_size(mesh, SN_MESH_TP) > 1) return "tensor parallel (tp) is not simulated yet; ask for fsdp or dp";
   if (sn_mesh_size(mesh, SN_MESH_PP) > 1) return "pipelines (pp) are not simulated yet; ask for fsdp or dp";
-  if (iteration.inference) return "fsdp and dp are of training; leave --inference or --parallel out";
+  if (iteration.inference) return "fsdp, dp and tp are of training; leave --inference or --parallel out";
   bool plain = kind == SN_OPTIMIZER_SGD || kind == SN_OPTIMIZER_MOMENTUM || kind == SN_OPTIMIZER_ADAM ||
                kind == SN_OPTIMIZER_ADAMW;
   if (!plain) return "of several GPUs optimizers are sgd, momentum, adam and adamw";
@@ -42,14 +41,27 @@ static sn_status check(const sn_route *whole, sn_err *err) {
   return SN_OK;
 }
 
-sn_route *sn_shard(sn_route *whole, sn_iteration iteration, sn_err *err) {
-  if (sn_mesh_is_one(&iteration.mesh)) return whole;
-  bool sharded = sn_mesh_size(&iteration.mesh, SN_MESH_FSDP) > 1;
-  sn_route *route = NULL;
-  if (check(whole, err) == SN_OK) route = sharded ? sn__fsdp(whole, iteration, err) : sn__ddp(whole, iteration, err);
+typedef sn_route *scheme(const sn_route *whole, sn_iteration iteration, sn_err *err);
+
+/* What a scheme makes of a route, which that then owns; NULL after an error. */
+static sn_route *apply(scheme *make, sn_route *whole, sn_iteration iteration, sn_err *err) {
+  sn_route *route = make(whole, iteration, err);
   if (route)
     route->whole = whole;
   else
     sn_route_free(whole);
   return route;
+}
+
+sn_route *sn_shard(sn_route *whole, sn_iteration iteration, sn_err *err) {
+  const sn_mesh *mesh = &iteration.mesh;
+  sn_route *route = whole;
+  if (sn_mesh_is_one(mesh)) return whole;
+  if (check(whole, err) != SN_OK) {
+    sn_route_free(whole);
+    return NULL;
+  }
+  if (sn_mesh_size(mesh, SN_MESH_TP) > 1) route = apply(sn__tp, route, iteration, err);
+  if (route && sn_mesh_size(mesh, SN_MESH_FSDP) > 1) return apply(sn__fsdp, route, iteration, err);
+  return route && sn_mesh_size(mesh, SN_MESH_DP) > 1 ? apply(sn__ddp, route, iteration, err) : route;
 }
