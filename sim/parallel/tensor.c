@@ -13,11 +13,12 @@
  *
  * A module's caller keeps the module's input to its end: what a norm made, beside what was gathered of it.
  *
- * Of a loss of split logits DTensor makes a log-softmax and a likelihood of simple operations: forward another tensor as
- * large as a rank's logits and twelve bytes a position; backward another one and 33 bytes, that is two indices and one
- * masked label of eight, two numbers of four and a flag. And the weights' sum stays beside the loss, four bytes.
+ * Of a loss of split logits DTensor makes a log-softmax and a likelihood of simple operations, in four bytes: forward
+ * another tensor as large as a rank's logits (of narrow ones three) and twelve bytes a position; backward another one,
+ * two indices and a masked label of eight bytes, two numbers and a flag. And the weights' sum stays beside the loss.
  *
- * A table's gradient is whole, on every rank the same, until the update or who averages it takes a rank's part. */
+ * A table's gradient is whole, on every rank the same, until the update or who averages it takes a rank's part; sums of
+ * norms' gradients are made then, too. */
 #include "sim/parallel/tensor.h"
 #include "base/arena.h"
 #include "base/checked.h"
@@ -30,7 +31,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LOSS_FORWARD = 12, LOSS_BACKWARD = 33, WEIGHTS_SUM = 4 };
+enum { FORWARD_ROW = 12, BACKWARD_ROW = 25, WIDE_COPIES = 3 };
 
 /* In the step that is copied `to` stands for `from`. */
 typedef struct instead {
@@ -45,7 +46,7 @@ typedef struct maker {
   const sn_route *whole;
   sn_iteration iteration;
   uint32_t ranks;
-  bool sliced;        /* others take a rank's part of a table's gradient */
+  bool sliced;        /* others average gradients, and take a rank's part of a table's */
   uint32_t *gathered; /* per layer: what was gathered of its output; SN_NONE: nothing */
   bool *there;        /* and whether it still is */
   uint32_t held;      /* input of the module at hand; SN_NONE */
@@ -246,15 +247,19 @@ static void let_input_go(maker *m) {
 
 /* ---- the loss ---- */
 
+static void access_scratch(maker *m, uint32_t layer, uint64_t bytes) {
+  sn__edit_access(&m->e, sn__edit_tensor(&m->e, layer, SN_PORT_LOSS, SN_SCRATCH, bytes), SN_WRITE);
+}
+
 /* What it makes and drops beside, where logits are split. */
 static void access_loss(maker *m, uint32_t layer, bool forward) {
   const sn_shape out = layer_of(m, layer)->out;
-  uint32_t y = m->whole->output[layer_of(m, layer)->first_output];
-  uint64_t positions = (uint64_t)out.n * out.h * out.w;
-  uint64_t each = forward ? LOSS_FORWARD * positions : LOSS_BACKWARD * positions + WEIGHTS_SUM;
+  uint64_t positions = (uint64_t)out.n * out.h * out.w, logits = positions * out.c / m->ranks;
+  uint64_t width = bytes_of(m, m->whole->output[layer_of(m, layer)->first_output]) / (positions * out.c);
   if (layout_of(m, layer)->layout == SN__WHOLE) return;
-  sn__edit_access(&m->e, sn__edit_tensor(&m->e, layer, SN_PORT_LOSS, SN_SCRATCH, part_of(m, y)), SN_WRITE);
-  sn__edit_access(&m->e, sn__edit_tensor(&m->e, layer, SN_PORT_LOSS, SN_SCRATCH, each), SN_WRITE);
+  access_scratch(m, layer, forward ? 4 * logits : width * logits);
+  for (int i = 1; forward && width < 4 && i < WIDE_COPIES; i++) access_scratch(m, layer, 4 * logits);
+  access_scratch(m, layer, forward ? FORWARD_ROW * positions : (BACKWARD_ROW + 2 * width) * positions + width);
 }
 
 /* ---- passes ---- */
@@ -325,6 +330,16 @@ static void copy_table(maker *m, uint32_t step) {
   if (whole != SN_NONE) slice(m, layer, whole, gradient);
 }
 
+/* A norm's gradients are sums over a rank's own positions. */
+static void add_up(maker *m, uint32_t layer, sn_pass pass) {
+  uint32_t gradient = m->whole->weight_gradient[layer];
+  bool sums = layout_of(m, layer)->split == SN_UNDIVIDED && gradient != SN_NONE;
+  for (uint32_t n = 0; sums && n < SN_PARAMETER_TENSORS && elements_of(m, layer, n, 1) > 0; n++) {
+    begin_transfer(m, layer, pass, SN_ALL_REDUCE, bytes_of(m, gradient + n));
+    if (pass == SN_BACKWARD || !sn_iteration_accumulates(m->iteration)) sn__edit_access(&m->e, gradient + n, SN_MODIFY);
+  }
+}
+
 static void copy_backward(maker *m, uint32_t index) {
   const sn_step *step = &m->whole->steps[index];
   if (step->kernel == SN_SUM || step->kernel == SN_CAST) {
@@ -335,18 +350,28 @@ static void copy_backward(maker *m, uint32_t index) {
     gather_input(m, step->layer, SN_BACKWARD);
   take_gradient(m, step->layer);
   copy_table(m, index);
+  if (m->sliced) add_up(m, step->layer, SN_BACKWARD);
   if (layer_of(m, step->layer)->op == SN_SOFTMAX) access_loss(m, step->layer, false);
 }
 
-/* Ranks have the sums over their own positions. */
+/* What the update of SGD reads of gradients that lie in another way than their parameters: parts and sums, new ones. */
+static void access_taken(maker *m) {
+  const sn_route *w = m->whole;
+  uint64_t width = sn_precision_parameter_bytes(m->iteration.precision), bytes = 0;
+  sn_optimizer kind = sn_optimizer_kind(m->iteration.optimizer);
+  if (m->sliced || (kind != SN_OPTIMIZER_SGD && kind != SN_OPTIMIZER_MOMENTUM)) return;
+  for (uint32_t l = 0; l < w->n_layers; l++)
+    for (uint32_t n = 0; n < SN_PARAMETER_TENSORS && w->weight_gradient[l] != SN_NONE; n++)
+      if (layer_of(m, l)->op == SN_EMBEDDING || layout_of(m, l)->split == SN_UNDIVIDED)
+        bytes += elements_of(m, l, n, m->ranks) * width;
+  sn__edit_access(&m->e, sn__edit_tensor(&m->e, w->steps[w->first_update].layer, SN_PORT_MOVED, SN_SCRATCH, bytes),
+                  SN_WRITE);
+}
+
 static void copy_update(maker *m, uint32_t index) {
-  uint32_t layer = m->whole->steps[index].layer, gradient = m->whole->weight_gradient[layer];
-  bool sums = layout_of(m, layer)->split == SN_UNDIVIDED && gradient != SN_NONE;
-  for (uint32_t n = 0; sums && elements_of(m, layer, n, 1) > 0 && n < SN_PARAMETER_TENSORS; n++) {
-    begin_transfer(m, layer, SN_UPDATE, SN_ALL_REDUCE, bytes_of(m, gradient + n));
-    if (!sn_iteration_accumulates(m->iteration)) sn__edit_access(&m->e, gradient + n, SN_MODIFY);
-  }
+  if (!m->sliced) add_up(m, m->whole->steps[index].layer, SN_UPDATE);
   copy(m, index);
+  if (index == m->whole->first_update) access_taken(m);
 }
 
 static void write(maker *m) {
