@@ -265,6 +265,11 @@ static inline uint32_t sn_route_steps_that_matter(const sn_route *route) {
   return route->dialect->eager ? route->n_steps : route->first_update;
 }
 
+/* How long a step takes whose layer's pass does, of which launches are not divided. */
+static inline int64_t sn_step_share(const sn_step *step, int64_t ns, int64_t launch_ns) {
+  return step->share > 1 && ns > launch_ns ? launch_ns + (ns - launch_ns) / step->share : ns;
+}
+
 /* A step that moves tensors of one of several GPUs, and computes nothing. */
 static inline bool sn_step_moves(const sn_step *step) {
   return step->kernel == SN_TRANSFER || step->kernel == SN_UNPACK || step->kernel == SN_PACK;

@@ -262,7 +262,8 @@ static void sum_up(maker *m) {
   for (uint32_t i = 0; i < m->g.n_parameters; i++) {
     const sn__parameter *p = &m->g.parameters[i];
     if (p->gradient == SN_NONE || m->mesh->sync_each) continue;
-    m->summed[i] = sn__edit_tensor(&m->e, p->layer, p->port, SN_SUMMED, elements_of(p) * m->r_bytes);
+    uint64_t elements = m->whole->tensors[p->gradient].bytes / m->e_bytes; /* tp's of a table are more than its cut */
+    m->summed[i] = sn__edit_tensor(&m->e, p->layer, p->port, SN_SUMMED, elements * m->r_bytes);
     sn__edit_access(&m->e, m->summed[i], SN_WRITE);
   }
   for (uint32_t g = 0; g <= m->g.count && m->mesh->sync_each; g++)

@@ -46,7 +46,8 @@ typedef struct maker {
   const sn_route *whole;
   sn_iteration iteration;
   uint32_t ranks;
-  bool sliced;        /* others average gradients, and take a rank's part of a table's */
+  bool averaged;      /* gradients, over other axes */
+  bool sliced;        /* for that a rank's part of a table's is taken as it is made */
   uint32_t *gathered; /* per layer: what was gathered of its output; SN_NONE: nothing */
   bool *there;        /* and whether it still is */
   uint32_t held;      /* input of the module at hand; SN_NONE */
@@ -350,7 +351,7 @@ static void copy_backward(maker *m, uint32_t index) {
     gather_input(m, step->layer, SN_BACKWARD);
   take_gradient(m, step->layer);
   copy_table(m, index);
-  if (m->sliced) add_up(m, step->layer, SN_BACKWARD);
+  if (m->averaged) add_up(m, step->layer, SN_BACKWARD);
   if (layer_of(m, step->layer)->op == SN_SOFTMAX) access_loss(m, step->layer, false);
 }
 
@@ -359,7 +360,7 @@ static void access_taken(maker *m) {
   const sn_route *w = m->whole;
   uint64_t width = sn_precision_parameter_bytes(m->iteration.precision), bytes = 0;
   sn_optimizer kind = sn_optimizer_kind(m->iteration.optimizer);
-  if (m->sliced || (kind != SN_OPTIMIZER_SGD && kind != SN_OPTIMIZER_MOMENTUM)) return;
+  if (m->averaged || (kind != SN_OPTIMIZER_SGD && kind != SN_OPTIMIZER_MOMENTUM)) return;
   for (uint32_t l = 0; l < w->n_layers; l++)
     for (uint32_t n = 0; n < SN_PARAMETER_TENSORS && w->weight_gradient[l] != SN_NONE; n++)
       if (layer_of(m, l)->op == SN_EMBEDDING || layout_of(m, l)->split == SN_UNDIVIDED)
@@ -369,7 +370,7 @@ static void access_taken(maker *m) {
 }
 
 static void copy_update(maker *m, uint32_t index) {
-  if (!m->sliced) add_up(m, m->whole->steps[index].layer, SN_UPDATE);
+  if (!m->averaged) add_up(m, m->whole->steps[index].layer, SN_UPDATE);
   copy(m, index);
   if (index == m->whole->first_update) access_taken(m);
 }
@@ -397,6 +398,14 @@ static sn_status prepare(maker *m, sn_err *err) {
   return err->code;
 }
 
+/* Not where gradients are whole until the last micro-batch is over: those of FSDP, unless each is reduced. */
+static bool is_sliced(sn_iteration iteration) {
+  const sn_mesh *mesh = &iteration.mesh;
+  bool sharded = sn_mesh_size(mesh, SN_MESH_FSDP) > 1;
+  if (sharded) return mesh->sync_each || !sn_iteration_accumulates(iteration);
+  return sn_mesh_size(mesh, SN_MESH_DP) > 1;
+}
+
 static sn_status hand_over_mesh(const maker *m, sn_route *route, sn_err *err) {
   sn_mesh *mesh = sn_arena_alloc(route->arena, 1, sizeof *mesh);
   if (!mesh) return sn_fail_memory(err);
@@ -410,7 +419,8 @@ sn_route *sn__tp(const sn_route *whole, sn_iteration iteration, sn_err *err) {
   maker m = {.whole = whole,
              .iteration = iteration,
              .ranks = sn_mesh_size(mesh, SN_MESH_TP),
-             .sliced = sn_mesh_size(mesh, SN_MESH_FSDP) > 1 || sn_mesh_size(mesh, SN_MESH_DP) > 1,
+             .averaged = sn_mesh_world(mesh) > sn_mesh_size(mesh, SN_MESH_TP),
+             .sliced = is_sliced(iteration),
              .held = SN_NONE};
   sn_status status = prepare(&m, err);
   if (status == SN_OK) write(&m);

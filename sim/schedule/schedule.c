@@ -235,7 +235,8 @@ bool sn_schedule_needs_forward(const sn_route *route, uint32_t forward) {
 
 /* Where a unit that runs again stops: behind the last step whose backward needs something. */
 static uint32_t rerun_end(const sn_route *route, uint32_t first, uint32_t end) {
-  while (end > first && (sn_step_is_beside(route, &route->steps[end - 1]) || !sn_schedule_needs_forward(route, end - 1)))
+  while (end > first &&
+         (sn_step_is_beside(route, &route->steps[end - 1]) || !sn_schedule_needs_forward(route, end - 1)))
     end--;
   return end;
 }
