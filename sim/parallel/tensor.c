@@ -88,7 +88,7 @@ static uint64_t parameter_bytes(const maker *m, uint32_t tensor) {
   uint64_t all = elements_of(m, t->layer, port, 1);
   bool whole = layer_of(m, t->layer)->op == SN_EMBEDDING && (t->role == SN_SCRATCH || !m->sliced);
   if (all == 0 || whole) return t->bytes;
-  return t->bytes * elements_of(m, t->layer, port, m->ranks) / all;
+  return t->bytes / all * elements_of(m, t->layer, port, m->ranks);
 }
 
 /* Of what a forward step saves: seeds, losses and what is of features alone are not split. */

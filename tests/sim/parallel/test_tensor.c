@@ -1,5 +1,5 @@
 /* Tensor parallel: bytes of a rank at the peak as PyTorch 2.15's memory tracker counts them on real tensors
- * (bench/pytorch_parallel.py, with whole logits by ColwiseParallel(output_layouts=Replicate())), what is refused, what
+ * (bench/pytorch_parallel.py), what is refused, what
  * steps cost, and random networks on random meshes, whose plans the checker proves.
  *
  *   SN_SEED        seed of the first network; the others follow (default: 1)
