@@ -6,7 +6,7 @@ to nobody, tensors have sizes and no values, and FSDPMemTracker (of fully_shard)
     python3 bench/pytorch_parallel.py --table
 
 The mesh is written as snsim's --parallel: fsdp=N with reshard=yes|no|N, keep-last=yes, prefetch=K, reduce=fp32|bf16, sync=each; dp=R,fsdp=S;
-dp=N with view=yes, bucket=MiB; tp=N of llm networks, alone and with fsdp. Networks: llm:LAYERS,D,HEADS,KV,FFN,WORDS, stack:LAYERS,D (FCs of
+dp=N with view=yes, bucket=MiB; tp=N of llm networks (loss=split or whole), alone and with fsdp. Networks: llm:LAYERS,D,HEADS,KV,FFN,WORDS, stack:LAYERS,D (FCs of
 uneven sizes, which snsim has not), torchvision's resnet, vgg and vit, llama:KEYS and gpt2:KEYS of transformers.
 
 Steps of `zero_grad(); loss.backward(); step()`, and --accumulate N times loss and backward() a step; the peak is the last step's, which is
@@ -124,7 +124,7 @@ def step(net, module, update, batches, mesh, tracker, options):
     for i, (given, labels) in enumerate(batches):
         if i:
             tracker.reset_mod_stats()
-        with meshes.accumulates(module, mesh, i == len(batches) - 1), loss_parallel() if mesh.tp > 1 else contextlib.nullcontext():
+        with meshes.accumulates(module, mesh, i == len(batches) - 1), loss_parallel() if mesh.splits_loss else contextlib.nullcontext():
             loss = net.loss(module, given, labels, dtype)
             loss.backward()
         del loss

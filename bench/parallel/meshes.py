@@ -13,7 +13,7 @@ from torch.testing._internal.distributed.fake_pg import FakeStore
 
 WHOLE = {"dp", "fsdp", "tp", "prefetch"}  # numbers from 1
 WORDS = {"view": ("yes", "no"), "keep-last": ("yes", "no"), "sync": ("last", "each"), "reduce": ("fp32", "bf16"),
-         "loss": ("split",), "gathered": ("kept",)}
+         "loss": ("split", "whole"), "gathered": ("kept",)}
 
 
 class Mesh:
@@ -48,6 +48,10 @@ class Mesh:
     def replicated(self):
         """DistributedDataParallel."""
         return self.dp > 1 and not self.sharded
+
+    @property
+    def splits_loss(self):
+        return self.tp > 1 and self.keys.get("loss") != "whole"
 
     @property
     def real(self):
@@ -99,8 +103,8 @@ def shard(net, mesh, of_ranks, low):
             block.set_modules_to_backward_prefetch(net.blocks[max(0, i - mesh.prefetch):i][::-1])
 
 
-def split(net, of_ranks):
-    """Column and row parallel with sequence parallel, as torchtitan has it; the loss of split logits."""
+def split(net, of_ranks, splits_loss):
+    """Column and row parallel with sequence parallel, as torchtitan has it."""
     gather = {"input_layouts": (Shard(1),), "desired_input_layouts": (Replicate(),)}
     columns = {name: ColwiseParallel() for name in
                ("attention.wq", "attention.wk", "attention.wv", "feed_forward.w1", "feed_forward.w3")}
@@ -111,7 +115,8 @@ def split(net, of_ranks):
         parallelize_module(block, of_ranks, columns | rows | between)
     parallelize_module(net.module, of_ranks, {
         "tok_embeddings": RowwiseParallel(input_layouts=Replicate(), output_layouts=Shard(1)), "norm": SequenceParallel(),
-        "output": ColwiseParallel(input_layouts=Shard(1), output_layouts=Shard(-1), use_local_output=False)})
+        "output": ColwiseParallel(input_layouts=Shard(1), output_layouts=Shard(-1) if splits_loss else Replicate(),
+                                  use_local_output=not splits_loss)})
 
 
 def lay_out(net, mesh, ranks, low):
@@ -121,7 +126,7 @@ def lay_out(net, mesh, ranks, low):
         return nn.parallel.DistributedDataParallel(net.module, bucket_cap_mb=float(bucket) if bucket else None,
                                                    gradient_as_bucket_view=mesh.keys.get("view") == "yes")
     if mesh.tp > 1:
-        split(net, ranks["tp"])
+        split(net, ranks["tp"], mesh.splits_loss)
     if mesh.sharded:
         shard(net, mesh, ranks["dp", "fsdp"] if mesh.dp > 1 else ranks["fsdp"], low)
     return net.module

@@ -25,6 +25,7 @@ typedef struct conv_list {
 
 typedef struct layer_cost {
   int64_t ns[SN_PASSES];                      /* CONV, DECONV: all but the convolution kernels */
+  int64_t launch_ns[SN_PASSES];               /* of that launches, but for an update's */
   int64_t data_ns;                            /* an FC's DATA in its backward; 0: half of it */
   int64_t cast_inputs_ns, cast_parameters_ns; /* SN_CAST: of the gradient for one input, of those for all parameters */
   uint32_t sums; /* that its backward is made of: of a FORK one for each reader but the first */
@@ -211,8 +212,10 @@ static bool add_layer(sn_costs *costs, const sn_net *net, uint32_t index, const 
   if (layer->op == SN_BN && costs->inference) t.bytes[SN_FORWARD] -= x * elements(input); /* not for statistics */
   double casts = add_casts(cost, net, layer, w, device);
   double norm = layer->op == SN_BN && x < 4 ? norm_share(device) : 1;
-  for (sn_pass pass = SN_FORWARD; pass <= SN_BACKWARD; pass++)
+  for (sn_pass pass = SN_FORWARD; pass <= SN_BACKWARD; pass++) {
     cost->ns[pass] = roofline(device, how.flops * how.share, t.flops[pass], t.bytes[pass] / norm, t.launches[pass]);
+    cost->launch_ns[pass] = llround(t.launches[pass]) * device->launch_ns;
+  }
   if (casts > 0) cost->ns[SN_FORWARD] += moved(device, casts, 1);
   if (layer->op == SN_FORK) cost->ns[SN_BACKWARD] -= cost->ns[SN_BACKWARD] % cost->sums; /* of whole ns */
   return !sn_op_of(layer)->convolves || add_conv(costs, layer, input, device, &how, cost);
@@ -557,10 +560,11 @@ static int64_t beside_ns(const sn_costs *costs, const sn_route *route, const sn_
 }
 
 int64_t sn_costs_of(const sn_costs *costs, const sn_route *route, const sn_step *step, const uint8_t algo[2]) {
-  if (sn_step_is_beside(step)) return beside_ns(costs, route, step);
+  if (sn_step_moves(step)) return beside_ns(costs, route, step);
   if (route->work) return work_ns(costs->device, &route->work[step - route->steps]);
-  if (step->kernel == SN_SUM) return sn_costs_kernel(costs, step, algo, false);
-  return sn_costs_step(costs, step->layer, step->pass, algo);
+  int64_t ns = step->kernel == SN_SUM ? sn_costs_kernel(costs, step, algo, false)
+                                      : sn_costs_step(costs, step->layer, step->pass, algo);
+  return sn_step_share(step, ns, costs->layers[step->layer]->launch_ns[step->pass]);
 }
 
 int64_t sn_costs_host_ns(const sn_costs *costs, const sn_route *route, const sn_step *step) {

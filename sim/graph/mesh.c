@@ -34,7 +34,8 @@ typedef struct word {
 
 static const word yes_no[] = {{"no", 0}, {"yes", 1}, {NULL, 0}}, reduces[] = {{"fp32", 0}, {"bf16", 1}, {NULL, 0}},
                   schedules[] = {{"1f1b", SN_SCHEDULE_1F1B}, {"gpipe", SN_SCHEDULE_GPIPE}, {NULL, 0}},
-                  syncs[] = {{"last", 0}, {"each", 1}, {NULL, 0}};
+                  syncs[] = {{"last", 0}, {"each", 1}, {NULL, 0}}, losses[] = {{"split", 0}, {"whole", 1}, {NULL, 0}},
+                  gathers[] = {{"kept", 0}, {"again", 1}, {NULL, 0}};
 
 typedef enum key_kind { KEY_COUNT, KEY_FLAG, KEY_BYTES, KEY_SCHEDULE } key_kind;
 
@@ -63,6 +64,8 @@ static const key keys[] = {
     {"bucket", KEY_BYTES, AT(bucket_bytes), 1 << 20, UINT64_C(1) << 40, SN_MESH_BUCKET, NULL, SN_MESH_DP},
     {"schedule", KEY_SCHEDULE, AT(schedule), 0, 0, SN_SCHEDULE_1F1B, schedules, SN_MESH_PP},
     {"view", KEY_FLAG, AT(view), 0, 1, 0, yes_no, SN_MESH_DP},
+    {"loss", KEY_FLAG, AT(loss_whole), 0, 1, 0, losses, SN_MESH_TP},
+    {"gathered", KEY_FLAG, AT(gather_again), 0, 1, 0, gathers, SN_MESH_TP},
 };
 
 #define INTERLEAVED "interleaved:"
@@ -118,7 +121,7 @@ static sn_status fail_key(const char *name, size_t length, sn_err *err) {
   snprintf(text, sizeof text, "%.*s", (int)(length < 30 ? length : 30), name);
   return sn_fail(err, SN_BAD_USAGE,
                  "--parallel: \"%s\" is no key%s; keys are tp, fsdp, dp, pp, zero, reshard, keep-last, prefetch, "
-                 "reduce, sync, bucket, view, schedule",
+                 "reduce, sync, bucket, view, loss, gathered, schedule",
                  text, sn_text_suggest(text, names, KEYS, hint, sizeof hint));
 }
 
@@ -283,12 +286,54 @@ static uint64_t first_side(const sn_net *net, const sn_layer *layer, const sn_pa
   return p->rows;
 }
 
-uint32_t sn_cuts_of(const sn_net *net, const sn_layer *layer, sn_cut cuts[SN_PARAMETER_TENSORS]) {
+/* Whether an FC's input is split by features: from one product to the next what lies between leaves features where they
+ * are, and heads of an attention are features. Every other FC of a row of them makes such values. */
+static bool reads_features(const sn_net *net, const sn_layer *fc) {
+  bool features = false;
+  for (const sn_layer *at = fc;;) {
+    at = &net->layers[sn_layer_source(net, at, 0)];
+    switch (at->op) {
+    case SN_FC:
+      features = !features;
+      break;
+    case SN_ATTENTION:
+      return !features;
+    case SN_ACT:
+    case SN_MUL:
+    case SN_DROPOUT:
+    case SN_ROTARY:
+    case SN_RESHAPE:
+    case SN_RESIZE:
+    case SN_SLICE:
+    case SN_CONCAT:
+      break;
+    default:
+      return features;
+    }
+  }
+}
+
+sn_division sn_division_of(const sn_net *net, const sn_layer *layer) {
+  if (layer->op == SN_EMBEDDING) return SN_BY_WORDS;
+  if (layer->op != SN_FC) return SN_UNDIVIDED;
+  return reads_features(net, layer) ? SN_BY_INPUTS : SN_BY_OUTPUTS;
+}
+
+/* Of the n-th parameter, the first of which has words or outputs for rows. Biases are by outputs. */
+static sn_cut divide(sn_cut cut, uint32_t n, sn_division split, bool turned, uint32_t tp) {
+  bool by_rows = split == SN_BY_INPUTS ? turned : !turned;
+  if (tp <= 1 || split == SN_UNDIVIDED || (n > 0 && split == SN_BY_INPUTS)) return cut;
+  *(by_rows || n > 0 ? &cut.rows : &cut.each) = sn_ceil_div(by_rows || n > 0 ? cut.rows : cut.each, tp);
+  return cut;
+}
+
+uint32_t sn_cuts_of(const sn_net *net, const sn_layer *layer, uint32_t tp, sn_cut cuts[SN_PARAMETER_TENSORS]) {
   sn_parameter p[SN_PARAMETER_TENSORS];
   uint32_t count = sn_parameters_of(layer, p);
+  sn_division split = tp > 1 && count > 0 ? sn_division_of(net, layer) : SN_UNDIVIDED;
   for (uint32_t n = 0; n < count; n++) {
     uint64_t rows = n == 0 ? first_side(net, layer, &p[n]) : p[n].elements;
-    cuts[n] = (sn_cut){rows, p[n].elements / rows};
+    cuts[n] = divide((sn_cut){rows, p[n].elements / rows}, n, split, is_turned(net, layer), tp);
   }
   return count;
 }

@@ -13,6 +13,13 @@
  * A parameter of d0 rows (its first dimension) on W ranks: each keeps a storage of ceil(d0 / W) rows, and of those
  * `own` are rows of the parameter: torch.chunk() gives the last ranks fewer, or none. All W of them are the padded
  * parameter, which is what is gathered (PyTorch 2.15, torch/distributed/fsdp/_fully_shard; parallel.md, section 2).
+ *
+ * tp divides a parameter first, and the ranks of fsdp what is left of it (parallel.md, section 5):
+ *
+ *   an FC of a value that is whole or split by positions    by outputs ("column-wise")     q k v, gate, up, head
+ *   an FC of what such FCs made, split by features          by inputs ("row-wise")         o, down
+ *   a table of words                                        by words
+ *   norms                                                   not at all
  */
 #ifndef SN_SIM_GRAPH_MESH_H
 #define SN_SIM_GRAPH_MESH_H
@@ -54,6 +61,8 @@ typedef struct sn_mesh {
   bool view;               /* dp: gradient_as_bucket_view */
   uint32_t schedule;       /* pp: sn_mesh_schedule, or SN_SCHEDULE_INTERLEAVED and chunks */
   uint32_t stage, micros;  /* pp, not asked for: of whose GPU a route is, and micro-batches an update (0: one) */
+  bool loss_whole;         /* tp: logits are gathered ahead of the loss */
+  bool gather_again;       /* tp: inputs of products are kept split and gathered once more by backward (Megatron) */
   char text[SN_MESH_TEXT]; /* that reads as this mesh, keys at what they are unless asked for left out:
                               "fsdp=8,prefetch=2"; "" for one GPU */
 } sn_mesh;
@@ -100,8 +109,14 @@ typedef struct sn_cut {
   uint64_t rows, each;
 } sn_cut;
 
-/* The parameter tensors of a layer (sn_parameters_of()) as they are cut; how many. */
-uint32_t sn_cuts_of(const sn_net *net, const sn_layer *layer, sn_cut cuts[SN_PARAMETER_TENSORS]);
+/* How tp divides a layer's parameters. */
+typedef enum sn_division { SN_UNDIVIDED, SN_BY_OUTPUTS, SN_BY_INPUTS, SN_BY_WORDS } sn_division;
+
+/* O(layers between it and the product or norm ahead of it). */
+sn_division sn_division_of(const sn_net *net, const sn_layer *layer);
+
+/* The parameter tensors of a layer (sn_parameters_of()) as they are cut, of one of `tp` ranks; how many. */
+uint32_t sn_cuts_of(const sn_net *net, const sn_layer *layer, uint32_t tp, sn_cut cuts[SN_PARAMETER_TENSORS]);
 
 /* Elements of a rank's storage, all of which the first rank has numbers for; and of all ranks' storages. */
 uint64_t sn_cut_shard(sn_cut cut, uint32_t ranks);

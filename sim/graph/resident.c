@@ -18,6 +18,11 @@ static bool is_sharded(const sn_resident_walk *w) {
   return sn_mesh_size(&w->iteration.mesh, SN_MESH_FSDP) > 1;
 }
 
+/* A rank keeps a part of a parameter. */
+static bool is_cut(const sn_resident_walk *w) {
+  return is_sharded(w) || sn_mesh_size(&w->iteration.mesh, SN_MESH_TP) > 1;
+}
+
 /* Where backward makes gradients as tensors, they stand only while several batches are added up; of shards, and of what
  * are views of DDP's buckets, they are tensors then, too. */
 static bool holds_gradient(const sn_resident_walk *w, uint32_t layer) {
@@ -26,17 +31,23 @@ static bool holds_gradient(const sn_resident_walk *w, uint32_t layer) {
   return !w->iteration.inference;
 }
 
+/* Gradients of tables that tp divides are whole where nobody averages them (sim/parallel/tensor.c). */
+static bool has_whole_gradient(const sn_resident_walk *w, uint32_t layer) {
+  const sn_mesh *mesh = &w->iteration.mesh;
+  return is_cut(w) && w->net->layers[layer].op == SN_EMBEDDING && sn_mesh_world(mesh) == sn_mesh_size(mesh, SN_MESH_TP);
+}
+
 /* What a rank keeps of a layer's parameters; how many. */
 static uint32_t find_shards(const sn_resident_walk *w, uint32_t layer, uint64_t elements[SN_PARAMETER_TENSORS]) {
   sn_cut cuts[SN_PARAMETER_TENSORS];
-  uint32_t count = sn_cuts_of(w->net, &w->net->layers[layer], cuts);
+  uint32_t count = sn_cuts_of(w->net, &w->net->layers[layer], sn_mesh_size(&w->iteration.mesh, SN_MESH_TP), cuts);
   for (uint32_t n = 0; n < count; n++)
     elements[n] = sn_cut_shard(cuts[n], sn_mesh_size(&w->iteration.mesh, SN_MESH_FSDP));
   return count;
 }
 
 static uint32_t parameter_tensors(const sn_resident_walk *w, uint32_t layer, uint64_t bytes[SN_PARAMETER_TENSORS]) {
-  if (!is_sharded(w)) return sn_precision_parameter_tensors(w->iteration.precision, &w->net->layers[layer], bytes);
+  if (!is_cut(w)) return sn_precision_parameter_tensors(w->iteration.precision, &w->net->layers[layer], bytes);
   uint32_t count = find_shards(w, layer, bytes);
   for (uint32_t n = 0; n < count; n++) bytes[n] *= sn_iteration_kept_bytes(w->iteration);
   return count;
@@ -47,6 +58,8 @@ static void show_parameters(const sn_resident_walk *w, uint32_t layer) {
   uint32_t count = parameter_tensors(w, layer, bytes);
   bool gradient = count > 0 && holds_gradient(w, layer);
   for (uint32_t n = 0; n < count; n++) show(w, SN_RESIDENT_PARAMETER, layer, n, bytes[n]);
+  if (has_whole_gradient(w, layer))
+    sn_precision_parameter_tensors(w->iteration.precision, &w->net->layers[layer], bytes);
   for (uint32_t n = 0; n < count && gradient; n++) show(w, SN_RESIDENT_GRADIENT, layer, n, bytes[n]);
 }
 
@@ -73,7 +86,8 @@ void sn_resident_walk_states(sn_resident_walk *w, uint32_t layer, uint32_t port)
   sn_optimizer optimizer = sn_optimizer_on(w->iteration.optimizer, w->net);
   if (port >= sn_parameters_of(&w->net->layers[layer], parameters)) return;
   uint64_t shards[SN_PARAMETER_TENSORS];
-  if (is_sharded(w) && find_shards(w, layer, shards) > port)
+  bool as_gradient = sn_optimizer_kind(optimizer) == SN_OPTIMIZER_MOMENTUM && has_whole_gradient(w, layer);
+  if (is_cut(w) && !as_gradient && find_shards(w, layer, shards) > port)
     parameters[port] = (sn_parameter){.elements = shards[port]};
   uint32_t width = sn_iteration_kept_bytes(w->iteration);
   uint32_t count = sn_optimizer_pieces(optimizer, &parameters[port], width, pieces);

@@ -67,8 +67,18 @@ enum { SN_CAST_WEIGHTS = 1 << 24, SN_CAST_BIAS, SN_CAST_INPUT };
 
 /* The ports of what several GPUs make beside: of a parameter that was resharded to fewer of them (SN_UNSHARDED, added to
  * its port), of shards in the width in which they are gathered, and of what was reduced in another than shards have
+ * (SN_SCRATCH). Of tensor parallel: what was gathered of a value, of its gradient or of a table's; what is one of the
+ * summands of a value, or a part of a gradient; and what collectives and a loss of split logits make and drop
  * (SN_SCRATCH). */
-enum { SN_PORT_PART = 1 << 25, SN_PORT_GATHER, SN_PORT_REDUCE };
+enum {
+  SN_PORT_PART = 1 << 25,
+  SN_PORT_GATHER,
+  SN_PORT_REDUCE,
+  SN_PORT_WHOLE = 1 << 26,
+  SN_PORT_PARTIAL,
+  SN_PORT_MOVED,
+  SN_PORT_LOSS
+};
 
 struct sn_tensor {
   uint32_t layer; /* whose output, or whose backward makes the gradient */
@@ -108,6 +118,7 @@ struct sn_step {
   uint32_t sum;                      /* SN_SUM: route->sums[sum]; SN_TRANSFER, SN_PACK and SN_UNPACK: transfers[sum] */
   uint32_t parameter;                /* of the update's four kernels: 0 weights or gamma, 1 bias or beta; SN_CAST: whose
                                         gradient is copied, SN_NONE: an input's */
+  uint32_t share;                    /* it does one part of so many of what its layer does; 0 and 1: all */
   uint32_t first_access, n_accesses; /* route->accesses[first_access ..]; a tensor stands at most once in a step */
   uint32_t first_permit, n_permits;  /* route->permits[first_permit ..]; the first that can be used is */
 };
@@ -145,7 +156,7 @@ typedef struct sn_step_work {
 typedef struct sn_transfer {
   sn_transfer_kind kind;
   uint8_t axis;         /* sn_mesh_axis: among whom */
-  uint32_t group;       /* route->groups[group] */
+  uint32_t group;       /* route->groups[group]; SN_NONE on the axis tp, whose collectives are of values */
   uint32_t ranks;       /* how many take part */
   uint32_t what, micro; /* of stages: the tensor of the whole route, and the micro-batch */
   uint64_t bytes;       /* of all that is gathered or reduced; of a send what is sent */
@@ -268,12 +279,23 @@ static inline uint32_t sn_route_steps_that_matter(const sn_route *route) {
   return route->dialect->eager ? route->n_steps : route->first_update;
 }
 
-/* Tensors and steps that are no layer's: what one of several GPUs has and does beside. */
+/* How long a step takes whose layer's pass does, of which launches are not divided. */
+static inline int64_t sn_step_share(const sn_step *step, int64_t ns, int64_t launch_ns) {
+  return step->share > 1 && ns > launch_ns ? launch_ns + (ns - launch_ns) / step->share : ns;
+}
+
+/* A step that moves tensors of one of several GPUs, and computes nothing. */
+static inline bool sn_step_moves(const sn_step *step) {
+  return step->kernel == SN_TRANSFER || step->kernel == SN_UNPACK || step->kernel == SN_PACK;
+}
+
+/* Tensors and steps that are no layer's: what one of several GPUs has and does beside. Collectives of values (tp) are
+ * the layers', and run again where those do. */
 static inline bool sn_role_is_beside(sn_role role) {
   return role >= SN_GATHERED;
 }
-static inline bool sn_step_is_beside(const sn_step *step) {
-  return step->kernel == SN_TRANSFER || step->kernel == SN_UNPACK || step->kernel == SN_PACK;
+static inline bool sn_step_is_beside(const sn_route *route, const sn_step *step) {
+  return sn_step_moves(step) && route->transfers[step->sum].axis != SN_MESH_TP;
 }
 
 /* The path of a layer's module, and of its block, NULL where it is in none. */

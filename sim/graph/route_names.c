@@ -21,12 +21,23 @@ static const char *cast_name(const sn_tensor *t) {
   return t->role == SN_SAVED ? made[which] : gradients[which];
 }
 
+/* Of tensor parallel; NULL: it is not of that. */
+static const char *whole_name(const sn_tensor *t) {
+  static const char *const wholes[] = {"y whole", "dy whole", "", "dw whole"}, *const parts[] = {"y partial",
+                                                                                                 "dy part"};
+  if (t->role > SN_SCRATCH || t->port < SN_PORT_WHOLE) return NULL;
+  if (t->role == SN_SCRATCH) return t->port == SN_PORT_MOVED ? "moved" : "scratch";
+  return t->port == SN_PORT_WHOLE ? wholes[t->role] : parts[t->role];
+}
+
 /* Of what several GPUs make beside the network: "layers.0.gathered", "fc1.w", "fc1.b part"; false: it is none. */
 static bool print_shared(const sn_route *route, const sn_tensor *t, char *text, size_t room) {
   static const char *const groups[SN_ROLES] = {
       [SN_GATHERED] = "gathered", [SN_BUCKET] = "bucket", [SN_SHARD] = "shard"};
   const char *layer = route->layers[t->layer].name;
-  if (t->role == SN_SCRATCH && t->port >= SN_PORT_GATHER)
+  if (whole_name(t))
+    snprintf(text, room, "%s.%s", layer, whole_name(t));
+  else if (t->role == SN_SCRATCH && t->port >= SN_PORT_GATHER)
     snprintf(text, room, "%s.%s", layer, t->port == SN_PORT_GATHER ? "to_gather" : "reduced");
   else if (t->role == SN_UNSHARDED && route->net->recorded)
     snprintf(text, room, "%s%s", route->net->recorded->record->parameters[t->port % SN_PORT_PART].name,

@@ -48,6 +48,7 @@ sn_status sn__edit_begin(sn__edit *e, const sn_route *whole, sn_err *err) {
     const sn_tensor *tensor = &whole->tensors[t];
     sn__edit_tensor(e, tensor->layer, tensor->port, tensor->role, tensor->bytes);
   }
+  for (uint32_t i = 0; i < whole->n_transfers; i++) sn__edit_transfer(e, whole->transfers[i]);
   return err->code;
 }
 

@@ -8,7 +8,7 @@
  *   sn__edit_hold(&e, bucket);                                      which lives until the latest step is over
  *   sn_route *route = sn__edit_end(&e, SN_OK);
  *
- * Tensors of the whole keep their numbers. What goes wrong is remembered and told at the end. O(what is written).
+ * Tensors and transfers of the whole keep their numbers. What goes wrong is remembered and told at the end. O(what is written).
  */
 #ifndef SN_SIM_PARALLEL_EDIT_H
 #define SN_SIM_PARALLEL_EDIT_H

@@ -262,12 +262,24 @@ static void end_backward(maker *m) {
 
 /* ---- steps ---- */
 
+static uint32_t first_group(const maker *m) {
+  for (uint32_t g = 0; g <= m->g.count; g++)
+    if (group_of(m, g)->n_parameters > 0) return g;
+  return SN_NONE;
+}
+
 /* What the micro-batches before have left is there from the first step on. */
 static void sum_up(maker *m) {
+  uint32_t first = first_group(m);
+  if (first == SN_NONE) return;
+  if (m->e.route->n_steps == 0) /* the root has nothing to gather */
+    sn__edit_step(&m->e, layer_of(m, first), SN_FORWARD, SN_PACK,
+                  transfer(m, first, SN_ALL_GATHER, SN_MESH_FSDP, 0));
   for (uint32_t i = 0; i < m->g.n_parameters; i++) {
     const sn__parameter *p = &m->g.parameters[i];
     if (p->gradient == SN_NONE || m->mesh->sync_each) continue;
-    m->summed[i] = sn__edit_tensor(&m->e, p->layer, p->port, SN_SUMMED, elements_of(p) * m->r_bytes);
+    uint64_t elements = m->whole->tensors[p->gradient].bytes / m->e_bytes; /* tp's of a table are more than its cut */
+    m->summed[i] = sn__edit_tensor(&m->e, p->layer, p->port, SN_SUMMED, elements * m->r_bytes);
     sn__edit_access(&m->e, m->summed[i], SN_WRITE);
   }
   for (uint32_t g = 0; g <= m->g.count && m->mesh->sync_each; g++)
@@ -289,6 +301,7 @@ static void access_parameters(maker *m, uint32_t step, bool forward) {
     return;
   }
   uint32_t layer = m->whole->steps[step].layer;
+  if (sn_step_moves(&m->whole->steps[step])) return;
   uint32_t owner = m->whole->layers[layer].attr->weights_of ? m->whole->layers[layer].attr->weights_of : layer;
   const sn__group *g = group_of(m, m->g.of[owner]);
   for (uint32_t i = g->first_parameter; i < g->first_parameter + g->n_parameters; i++) {

@@ -11,5 +11,6 @@ sn_route *sn__fsdp(const sn_route *whole, sn_iteration iteration, sn_err *err);
 /* Of the stage mesh.stage of a pipeline, for mesh.micros micro-batches. */
 sn_route *sn__stage(const sn_route *whole, sn_iteration iteration, sn_err *err);
 sn_route *sn__ddp(const sn_route *whole, sn_iteration iteration, sn_err *err);
+sn_route *sn__tp(const sn_route *whole, sn_iteration iteration, sn_err *err);
 
 #endif

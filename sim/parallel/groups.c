@@ -43,12 +43,12 @@ static void name_groups(const sn_route *route, sn__groups *g) {
     if (g->of[l] == SN_NONE) g->of[l] = g->count;
 }
 
-static void add_parameters(const sn_route *route, sn__groups *g, uint32_t group) {
+static void add_parameters(const sn_route *route, uint32_t tp, sn__groups *g, uint32_t group) {
   sn_cut cuts[SN_PARAMETER_TENSORS];
   g->groups[group].first_parameter = g->n_parameters;
   for (uint32_t l = 0; l < route->n_layers; l++) {
     if (g->of[l] != group || !has_parameters(route, l)) continue;
-    uint32_t count = sn_cuts_of(route->net, &route->layers[l], cuts), gradient = route->weight_gradient[l];
+    uint32_t count = sn_cuts_of(route->net, &route->layers[l], tp, cuts), gradient = route->weight_gradient[l];
     for (uint32_t n = 0; n < count; n++)
       g->parameters[g->n_parameters++] = (sn__parameter){l, n, cuts[n], gradient == SN_NONE ? SN_NONE : gradient + n};
   }
@@ -92,7 +92,7 @@ sn_status sn__groups_find(const sn_route *route, sn_iteration iteration, sn__gro
   if (!g->groups || !g->parameters || !g->of || !g->of_step) return sn_fail_memory(err);
   name_groups(route, g);
   g->groups[g->count] = (sn__group){.name = "root", .forward = SN_NONE, .backward = SN_NONE};
-  for (uint32_t i = 0; i <= g->count; i++) add_parameters(route, g, i);
+  for (uint32_t i = 0; i <= g->count; i++) add_parameters(route, sn_mesh_size(&iteration.mesh, SN_MESH_TP), g, i);
   find_steps(route, g, iteration);
   return SN_OK;
 }

@@ -16,11 +16,10 @@ const char *sn_shard_refuses(sn_iteration iteration) {
   if (iteration.master && !sharded)
     return "bf16-master keeps shards in four bytes, and there are none; add --parallel fsdp=8, or ask for bf16";
   if (sn_mesh_is_one(mesh)) return NULL;
-  if (sn_mesh_size(mesh, SN_MESH_TP) > 1) return "tensor parallel (tp) is not simulated yet; ask for fsdp or dp";
   if (sn_mesh_size(mesh, SN_MESH_PP) > 1 && sharded)
     return "pipelines (pp) of shards (fsdp) are not simulated yet; ask for pp with dp, or for fsdp";
   if (mesh->zero > 0) return "DeepSpeed's zero is not simulated yet; fsdp=N is its stage 3";
-  if (iteration.inference) return "fsdp and dp are of training; leave --inference or --parallel out";
+  if (iteration.inference) return "fsdp, dp, tp and pp are of training; leave --inference or --parallel out";
   bool plain = kind == SN_OPTIMIZER_SGD || kind == SN_OPTIMIZER_MOMENTUM || kind == SN_OPTIMIZER_ADAM ||
                kind == SN_OPTIMIZER_ADAMW;
   if (!plain) return "of several GPUs optimizers are sgd, momentum, adam and adamw";
@@ -83,7 +82,8 @@ sn_route *sn_shard(sn_route *whole, sn_iteration iteration, sn_err *err) {
     sn_route_free(whole);
     return NULL;
   }
-  if (sn_mesh_size(mesh, SN_MESH_PP) > 1) route = part_by(sn__stage, route, iteration, err);
+  if (sn_mesh_size(mesh, SN_MESH_TP) > 1) route = part_by(sn__tp, route, iteration, err);
+  if (route && sn_mesh_size(mesh, SN_MESH_PP) > 1) route = part_by(sn__stage, route, iteration, err);
   if (route && sn_mesh_size(mesh, SN_MESH_FSDP) > 1) return part_by(sn__fsdp, route, iteration, err);
   if (route && sn_mesh_size(mesh, SN_MESH_DP) > 1) return part_by(sn__ddp, route, iteration, err);
   return route;

@@ -259,7 +259,7 @@ static sn_status note_beside(sn__emit *e, const sn_step *step) {
     }
     *b = (sn__beside){b->computed, clock, (uint8_t)e->lane, b->home, b->wrote || access.mode != SN_READ};
   }
-  return sn_step_is_beside(step) ? signal_lane(e, e->lane) : SN_OK;
+  return sn_step_moves(step) ? signal_lane(e, e->lane) : SN_OK;
 }
 
 /* ---- and into the plan ---- */

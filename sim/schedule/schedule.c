@@ -235,7 +235,8 @@ bool sn_schedule_needs_forward(const sn_route *route, uint32_t forward) {
 
 /* Where a unit that runs again stops: behind the last step whose backward needs something. */
 static uint32_t rerun_end(const sn_route *route, uint32_t first, uint32_t end) {
-  while (end > first && (sn_step_is_beside(&route->steps[end - 1]) || !sn_schedule_needs_forward(route, end - 1)))
+  while (end > first &&
+         (sn_step_is_beside(route, &route->steps[end - 1]) || !sn_schedule_needs_forward(route, end - 1)))
     end--;
   return end;
 }
@@ -244,7 +245,7 @@ static sn_status rerun_unit(maker *m, const sn_units *units, uint32_t unit, uint
   uint32_t end = rerun_end(m->route, units->first[unit], units->first[unit + 1]);
   sn_status status = SN_OK;
   for (uint32_t s = units->first[unit]; s < end && status == SN_OK; s++)
-    if (!sn_step_is_beside(&m->route->steps[s])) status = add_execution(m, s, at_step, true);
+    if (!sn_step_is_beside(m->route, &m->route->steps[s])) status = add_execution(m, s, at_step, true);
   return status;
 }
 

@@ -186,7 +186,7 @@ static void shards_shrink(void **state) {
       uint64_t kept = 0;
       for (uint32_t l = 0; l < net->n_layers; l++) {
         sn_cut cuts[SN_PARAMETER_TENSORS];
-        uint32_t count = sn_cuts_of(net, &net->layers[l], cuts);
+        uint32_t count = sn_cuts_of(net, &net->layers[l], 1, cuts);
         for (uint32_t i = 0; i < count; i++) {
           assert_true(sn_cut_padded(cuts[i], ranks) >= cuts[i].rows * cuts[i].each);
           assert_int_equal(sn_cut_padded(cuts[i], ranks), ranks * sn_cut_shard(cuts[i], ranks));

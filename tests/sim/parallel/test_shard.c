@@ -141,7 +141,7 @@ static void first_sides_are_pytorchs(void **state) {
     sn_net *net = load(cuts[i].net, 1, 0);
     sn_cut found[SN_PARAMETER_TENSORS] = {{0}};
     for (uint32_t l = 0; l < net->n_layers; l++)
-      if (strcmp(net->layers[l].name, cuts[i].layer) == 0) sn_cuts_of(net, &net->layers[l], found);
+      if (strcmp(net->layers[l].name, cuts[i].layer) == 0) sn_cuts_of(net, &net->layers[l], 1, found);
     if (found[0].rows != cuts[i].rows || found[0].each != cuts[i].each)
       fail_msg("%s, %s: %" PRIu64 " rows of %" PRIu64, cuts[i].net, cuts[i].layer, found[0].rows, found[0].each);
     sn_net_free(net);

@@ -1,0 +1,436 @@
+/* Tensor parallel with sequence parallel: one rank's route (parallel.md, section 5; PyTorch 2.15, torch/distributed/
+ * tensor).
+ *
+ *   forward    products of a norm's output     gather, for all of them once; what was gathered stays for backward
+ *              products of what is split       a partial sum, reduce-scatter; the table of words as well
+ *   backward   those                           gather of what arrives, for the product alone
+ *              a norm that was gathered        the sum of what its readers make, reduce-scatter
+ *   update     norms                           all-reduce of their gradients
+ *
+ * An array is gathered along its first dimension and reduced along it, and positions are the second: DTensor writes it
+ * once more, in the other order, behind a gather and ahead of a reduction. That copy is here a tensor that the
+ * collective makes and drops (SN_PORT_MOVED).
+ *
+ * A module's caller keeps the module's input to its end: what a norm made, beside what was gathered of it.
+ *
+ * Of a loss of split logits DTensor makes a log-softmax and a likelihood of simple operations, in four bytes: forward
+ * another tensor as large as a rank's logits (of narrow ones three) and twelve bytes a position; backward another one,
+ * two indices and a masked label of eight bytes, two numbers and a flag. And the weights' sum stays beside the loss.
+ *
+ * A table's gradient is whole, on every rank the same, until the update or who averages it takes a rank's part; sums of
+ * norms' gradients are made then, too. */
+#include "sim/parallel/tensor.h"
+#include "base/arena.h"
+#include "base/checked.h"
+#include "sim/graph/freeze.h"
+#include "sim/graph/optimizer.h"
+#include "sim/graph/precision.h"
+#include "sim/parallel/edit.h"
+#include "sim/parallel/fsdp.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { FORWARD_ROW = 12, BACKWARD_ROW = 25, WIDE_COPIES = 3 };
+
+/* In the step that is copied `to` stands for `from`. */
+typedef struct instead {
+  uint32_t from, to;
+} instead;
+
+enum { INSTEAD = 3 };
+
+typedef struct maker {
+  sn__edit e;
+  sn__tensor_layout layout;
+  const sn_route *whole;
+  sn_iteration iteration;
+  uint32_t ranks;
+  bool averaged;      /* gradients, over other axes */
+  bool sliced;        /* for that a rank's part of a table's is taken as it is made */
+  uint32_t *gathered; /* per layer: what was gathered of its output; SN_NONE: nothing */
+  bool *there;        /* and whether it still is */
+  uint32_t held;      /* input of the module at hand; SN_NONE */
+  instead instead[INSTEAD];
+  uint32_t n_instead;
+} maker;
+
+static const sn_layer *layer_of(const maker *m, uint32_t index) {
+  return &m->whole->layers[index];
+}
+
+static const sn__tensor_layer *layout_of(const maker *m, uint32_t index) {
+  return &m->layout.layers[index];
+}
+
+/* ---- sizes ---- */
+
+static uint64_t bytes_of(const maker *m, uint32_t tensor) {
+  return m->whole->tensors[tensor].bytes;
+}
+
+/* A rank's part of a value that is split. */
+static uint64_t part_of(const maker *m, uint32_t tensor) {
+  return bytes_of(m, tensor) / m->ranks;
+}
+
+/* Elements of a layer's parameter, of all and of a rank; of another layer's where it takes that. */
+static uint64_t elements_of(const maker *m, uint32_t layer, uint32_t port, uint32_t ranks) {
+  sn_cut cuts[SN_PARAMETER_TENSORS];
+  uint32_t owner = layer_of(m, layer)->attr->weights_of ? layer_of(m, layer)->attr->weights_of : layer;
+  uint32_t count = sn_cuts_of(m->whole->net, layer_of(m, owner), ranks, cuts);
+  return port < count ? cuts[port].rows * cuts[port].each : 0;
+}
+
+static uint64_t parameter_bytes(const maker *m, uint32_t tensor) {
+  const sn_tensor *t = &m->whole->tensors[tensor];
+  uint32_t port = t->port < SN_CAST_WEIGHTS ? t->port : t->port - SN_CAST_WEIGHTS;
+  uint64_t all = elements_of(m, t->layer, port, 1);
+  bool whole = layer_of(m, t->layer)->op == SN_EMBEDDING && (t->role == SN_SCRATCH || !m->sliced);
+  if (all == 0 || whole) return t->bytes;
+  return t->bytes / all * elements_of(m, t->layer, port, m->ranks);
+}
+
+/* Of what a forward step saves: seeds, losses and what is of features alone are not split. */
+static bool saves_whole(const maker *m, const sn_tensor *t) {
+  sn_saving saving = sn_dialect_rule(m->whole->dialect, m->whole->net, layer_of(m, t->layer))->saves;
+  switch (saving) {
+  case SN_SAVES_ATTENTION:
+  case SN_SAVES_PLUS_ONE_RMS:
+    return t->port == 1;
+  case SN_SAVES_LOSS:
+    return t->port == 0;
+  default:
+    return false;
+  }
+}
+
+/* Of a value that products read gathered: a copy in another width, or the sum of what they make. */
+static bool is_gathered(const maker *m, const sn_tensor *t) {
+  const sn_layer *layer = layer_of(m, t->layer);
+  bool copy = t->role == SN_SAVED && t->port == SN_CAST_INPUT;
+  if (t->role != SN_GRADIENT && !copy) return false;
+  if (layer->op == SN_FORK) return layout_of(m, sn_layer_source(m->whole->net, layer, 0))->gathers;
+  return layout_of(m, t->layer)->split == SN_BY_OUTPUTS;
+}
+
+static uint64_t own_bytes(const maker *m, uint32_t tensor) {
+  const sn_tensor *t = &m->whole->tensors[tensor];
+  bool weighs = layout_of(m, t->layer)->split != SN_UNDIVIDED, copy = sn_tensor_is_weight_cast(t);
+  if (t->role == SN_PARAMETER_GRADIENT || copy || (t->role == SN_SCRATCH && weighs)) return parameter_bytes(m, tensor);
+  bool logits = t->role == SN_VALUE && t->layer == m->layout.head && m->iteration.mesh.loss_whole;
+  if (logits || layout_of(m, t->layer)->layout == SN__WHOLE || is_gathered(m, t)) return t->bytes;
+  return t->role == SN_SAVED && saves_whole(m, t) ? t->bytes : part_of(m, tensor);
+}
+
+/* What the optimizer makes beside is as large as all parameters of a rank. */
+static void shrink_temporaries(maker *m) {
+  const sn_route *w = m->whole;
+  uint64_t all = 0, own = 0, width = sn_precision_parameter_bytes(m->iteration.precision);
+  for (uint32_t l = 0; l < w->n_layers; l++)
+    for (uint32_t n = 0; n < SN_PARAMETER_TENSORS && w->weight_gradient[l] != SN_NONE; n++) {
+      all += elements_of(m, l, n, 1);
+      own += elements_of(m, l, n, m->ranks);
+    }
+  for (uint32_t s = w->first_update; s < w->n_steps && all > 0; s++)
+    for (uint32_t i = 0; i < w->steps[s].n_accesses; i++) {
+      uint32_t t = w->accesses[w->steps[s].first_access + i].tensor;
+      if (w->tensors[t].role == SN_SCRATCH) m->e.tensors[t].bytes = bytes_of(m, t) / (all * width) * (own * width);
+    }
+}
+
+static void shrink(maker *m) {
+  const sn_route *w = m->whole;
+  for (uint32_t t = 0; t < w->n_tensors; t++) m->e.tensors[t].bytes = own_bytes(m, t);
+  shrink_temporaries(m);
+  for (uint32_t t = 0; t < w->n_tensors; t++) m->e.route->tensor_bytes -= bytes_of(m, t) - m->e.tensors[t].bytes;
+}
+
+/* ---- collectives ---- */
+
+static void begin_transfer(maker *m, uint32_t layer, sn_pass pass, sn_transfer_kind kind, uint64_t bytes) {
+  const sn_transfer transfer = {.kind = kind, .axis = SN_MESH_TP, .group = SN_NONE, .ranks = m->ranks, .bytes = bytes};
+  sn__edit_step(&m->e, layer, pass, SN_TRANSFER, sn__edit_transfer(&m->e, transfer));
+}
+
+/* Of the latest step. */
+static void access_moved(maker *m, uint32_t layer, uint64_t bytes) {
+  sn__edit_access(&m->e, sn__edit_tensor(&m->e, layer, SN_PORT_MOVED, SN_SCRATCH, bytes), SN_WRITE);
+}
+
+static void gather(maker *m, uint32_t layer, sn_pass pass, uint32_t from, uint32_t to) {
+  if (m->e.err->code != SN_OK) return;
+  uint64_t bytes = m->e.tensors[to].bytes;
+  begin_transfer(m, layer, pass, SN_ALL_GATHER, bytes);
+  sn__edit_access(&m->e, from, SN_READ);
+  access_moved(m, layer, bytes);
+  sn__edit_access(&m->e, to, SN_WRITE);
+}
+
+static void reduce(maker *m, uint32_t layer, sn_pass pass, uint32_t partial, uint32_t to) {
+  if (m->e.err->code != SN_OK) return;
+  uint64_t bytes = m->e.tensors[partial].bytes;
+  begin_transfer(m, layer, pass, SN_REDUCE_SCATTER, bytes);
+  sn__edit_access(&m->e, partial, SN_READ);
+  access_moved(m, layer, bytes);
+  sn__edit_access(&m->e, to, SN_WRITE);
+}
+
+/* A rank's part of what it has whole. */
+static void slice(maker *m, uint32_t layer, uint32_t from, uint32_t to) {
+  if (m->e.err->code != SN_OK) return;
+  const sn_transfer copied = {
+      .kind = SN_ALL_GATHER, .axis = SN_MESH_TP, .group = SN_NONE, .ranks = m->ranks, .bytes = m->e.tensors[to].bytes};
+  sn__edit_step(&m->e, layer, SN_BACKWARD, SN_UNPACK, sn__edit_transfer(&m->e, copied));
+  sn__edit_access(&m->e, from, SN_READ);
+  sn__edit_access(&m->e, to, SN_WRITE);
+}
+
+/* ---- steps of the whole ---- */
+
+static void put_instead(maker *m, uint32_t from, uint32_t to) {
+  m->instead[m->n_instead++] = (instead){from, to};
+}
+
+static uint32_t now(const maker *m, uint32_t tensor) {
+  for (uint32_t i = 0; i < m->n_instead; i++)
+    if (m->instead[i].from == tensor) return m->instead[i].to;
+  return tensor;
+}
+
+/* What a step does of its layer's work: tables are looked up by all words, and whole logits are everyone's. */
+static uint32_t share_of(const maker *m, const sn_step *step) {
+  const sn__tensor_layer *layout = layout_of(m, step->layer);
+  bool all = step->pass == SN_UPDATE ? layout->split == SN_UNDIVIDED
+                                     : layout->layout == SN__WHOLE || layout->split == SN_BY_WORDS;
+  return all ? 1 : m->ranks;
+}
+
+static void copy(maker *m, uint32_t index) {
+  const sn_step *step = &m->whole->steps[index];
+  sn__edit_copy_bare(&m->e, index);
+  for (uint32_t i = 0; i < step->n_accesses; i++) {
+    sn_access access = m->whole->accesses[step->first_access + i];
+    if (access.held)
+      sn__edit_hold(&m->e, now(m, access.tensor));
+    else
+      sn__edit_access(&m->e, now(m, access.tensor), access.mode);
+  }
+  if (m->e.err->code == SN_OK) m->e.steps[m->e.route->n_steps - 1].share = share_of(m, step);
+  m->n_instead = 0;
+}
+
+/* The tensor that a layer's first input is, and the layer that made it. */
+static uint32_t input_of(const maker *m, uint32_t layer) {
+  return m->whole->output[m->whole->net->inputs[layer_of(m, layer)->first_input]];
+}
+
+static uint32_t source_of(const maker *m, uint32_t layer) {
+  return sn_layer_source(m->whole->net, layer_of(m, layer), 0);
+}
+
+/* The product at hand reads what was gathered of its input: for all products once, in backward again where that is asked
+ * for. */
+static void gather_input(maker *m, uint32_t layer, sn_pass pass) {
+  uint32_t source = source_of(m, layer), x = input_of(m, layer);
+  uint32_t *to = &m->gathered[source];
+  if (*to == SN_NONE) *to = sn__edit_tensor(&m->e, source, SN_PORT_WHOLE, SN_VALUE, bytes_of(m, x));
+  if (!m->there[source]) gather(m, source, pass, x, *to);
+  if (pass == SN_FORWARD) m->held = x;
+  m->there[source] = true;
+  put_instead(m, x, *to);
+}
+
+static void let_input_go(maker *m) {
+  sn__edit_hold(&m->e, m->held);
+  m->held = SN_NONE;
+}
+
+/* ---- the loss ---- */
+
+static void access_scratch(maker *m, uint32_t layer, uint64_t bytes) {
+  sn__edit_access(&m->e, sn__edit_tensor(&m->e, layer, SN_PORT_LOSS, SN_SCRATCH, bytes), SN_WRITE);
+}
+
+/* What it makes and drops beside, where logits are split. */
+static void access_loss(maker *m, uint32_t layer, bool forward) {
+  const sn_shape out = layer_of(m, layer)->out;
+  uint64_t positions = (uint64_t)out.n * out.h * out.w, logits = positions * out.c / m->ranks;
+  uint64_t width = bytes_of(m, m->whole->output[layer_of(m, layer)->first_output]) / (positions * out.c);
+  if (layout_of(m, layer)->layout == SN__WHOLE) return;
+  access_scratch(m, layer, forward ? 4 * logits : width * logits);
+  for (int i = 1; forward && width < 4 && i < WIDE_COPIES; i++) access_scratch(m, layer, 4 * logits);
+  access_scratch(m, layer, forward ? FORWARD_ROW * positions : (BACKWARD_ROW + 2 * width) * positions + width);
+}
+
+/* ---- passes ---- */
+
+static bool has_whole_logits(const maker *m, uint32_t layer) {
+  return layer == m->layout.head && m->iteration.mesh.loss_whole;
+}
+
+/* What is a summand of the output, and reduced; or a part of the logits, and gathered. */
+static void copy_moved(maker *m, uint32_t step, bool gathers) {
+  uint32_t layer = m->whole->steps[step].layer, y = m->whole->output[layer_of(m, layer)->first_output];
+  uint64_t bytes = gathers ? part_of(m, y) : bytes_of(m, y);
+  uint32_t made = sn__edit_tensor(&m->e, layer, SN_PORT_PARTIAL, SN_VALUE, bytes);
+  put_instead(m, y, made);
+  copy(m, step);
+  if (gathers)
+    gather(m, layer, SN_FORWARD, made, y);
+  else
+    reduce(m, layer, SN_FORWARD, made, y);
+}
+
+static void copy_forward(maker *m, uint32_t step) {
+  uint32_t layer = m->whole->steps[step].layer;
+  sn_division split = (sn_division)layout_of(m, layer)->split;
+  if (split == SN_BY_OUTPUTS) gather_input(m, layer, SN_FORWARD);
+  if (has_whole_logits(m, layer) || split == SN_BY_INPUTS || split == SN_BY_WORDS)
+    copy_moved(m, step, split == SN_BY_OUTPUTS);
+  else
+    copy(m, step);
+  if (layer_of(m, layer)->op == SN_SOFTMAX) access_loss(m, layer, true);
+  if (split == SN_BY_INPUTS || layer == m->layout.head) let_input_go(m);
+}
+
+static bool reads(const maker *m, const sn_step *step, uint32_t tensor) {
+  for (uint32_t i = 0; i < step->n_accesses; i++)
+    if (m->whole->accesses[step->first_access + i].tensor == tensor) return true;
+  return false;
+}
+
+/* The gradient that arrives at a layer, in the form in which its backward reads it. */
+static void take_gradient(maker *m, uint32_t layer) {
+  const sn__tensor_layer *layout = layout_of(m, layer);
+  uint32_t dy = m->whole->gradient[layer_of(m, layer)->first_output];
+  bool whole = layout->split == SN_BY_INPUTS || layout->split == SN_BY_WORDS;
+  if (dy == SN_NONE || !(whole || layout->gathers || has_whole_logits(m, layer))) return;
+  uint32_t to = sn__edit_tensor(&m->e, layer, whole ? SN_PORT_WHOLE : SN_PORT_PARTIAL, SN_GRADIENT,
+                                whole ? bytes_of(m, dy) : part_of(m, dy));
+  if (whole)
+    gather(m, layer, SN_BACKWARD, dy, to);
+  else if (layout->gathers)
+    reduce(m, layer, SN_BACKWARD, dy, to);
+  else
+    slice(m, layer, dy, to);
+  put_instead(m, dy, to);
+}
+
+/* Who averages a table's gradient takes a rank's part of it. */
+static void copy_table(maker *m, uint32_t step) {
+  uint32_t layer = m->whole->steps[step].layer, gradient = m->whole->weight_gradient[layer], whole = SN_NONE;
+  bool makes = m->sliced && gradient != SN_NONE && layer_of(m, layer)->op == SN_EMBEDDING;
+  for (uint32_t i = 0; i < m->whole->steps[step].n_accesses && makes; i++) {
+    sn_access access = m->whole->accesses[m->whole->steps[step].first_access + i];
+    if (access.tensor == gradient && access.mode == SN_WRITE)
+      whole = sn__edit_tensor(&m->e, layer, SN_PORT_WHOLE, SN_PARAMETER_GRADIENT, bytes_of(m, gradient));
+  }
+  if (whole != SN_NONE) put_instead(m, gradient, whole);
+  copy(m, step);
+  if (whole != SN_NONE) slice(m, layer, whole, gradient);
+}
+
+/* A norm's gradients are sums over a rank's own positions. */
+static void add_up(maker *m, uint32_t layer, sn_pass pass) {
+  uint32_t gradient = m->whole->weight_gradient[layer];
+  bool sums = layout_of(m, layer)->split == SN_UNDIVIDED && gradient != SN_NONE;
+  for (uint32_t n = 0; sums && n < SN_PARAMETER_TENSORS && elements_of(m, layer, n, 1) > 0; n++) {
+    begin_transfer(m, layer, pass, SN_ALL_REDUCE, bytes_of(m, gradient + n));
+    if (pass == SN_BACKWARD || !sn_iteration_accumulates(m->iteration)) sn__edit_access(&m->e, gradient + n, SN_MODIFY);
+  }
+}
+
+static void copy_backward(maker *m, uint32_t index) {
+  const sn_step *step = &m->whole->steps[index];
+  if (step->kernel == SN_SUM || step->kernel == SN_CAST) {
+    copy(m, index);
+    return;
+  }
+  if (layout_of(m, step->layer)->split == SN_BY_OUTPUTS && reads(m, step, input_of(m, step->layer)))
+    gather_input(m, step->layer, SN_BACKWARD);
+  take_gradient(m, step->layer);
+  copy_table(m, index);
+  if (m->averaged) add_up(m, step->layer, SN_BACKWARD);
+  if (layer_of(m, step->layer)->op == SN_SOFTMAX) access_loss(m, step->layer, false);
+}
+
+/* What the update of SGD reads of gradients that lie in another way than their parameters: parts and sums, new ones. */
+static void access_taken(maker *m) {
+  const sn_route *w = m->whole;
+  uint64_t width = sn_precision_parameter_bytes(m->iteration.precision), bytes = 0;
+  sn_optimizer kind = sn_optimizer_kind(m->iteration.optimizer);
+  if (m->averaged || (kind != SN_OPTIMIZER_SGD && kind != SN_OPTIMIZER_MOMENTUM)) return;
+  for (uint32_t l = 0; l < w->n_layers; l++)
+    for (uint32_t n = 0; n < SN_PARAMETER_TENSORS && w->weight_gradient[l] != SN_NONE; n++)
+      if (layer_of(m, l)->op == SN_EMBEDDING || layout_of(m, l)->split == SN_UNDIVIDED)
+        bytes += elements_of(m, l, n, m->ranks) * width;
+  sn__edit_access(&m->e, sn__edit_tensor(&m->e, w->steps[w->first_update].layer, SN_PORT_MOVED, SN_SCRATCH, bytes),
+                  SN_WRITE);
+}
+
+static void copy_update(maker *m, uint32_t index) {
+  if (!m->averaged) add_up(m, m->whole->steps[index].layer, SN_UPDATE);
+  copy(m, index);
+  if (index == m->whole->first_update) access_taken(m);
+}
+
+static void write(maker *m) {
+  const sn_route *w = m->whole;
+  for (uint32_t s = 0; s < w->n_steps && m->e.err->code == SN_OK; s++) {
+    if (s == w->first_backward && m->iteration.mesh.gather_again) memset(m->there, 0, w->n_layers * sizeof *m->there);
+    if (s < w->first_backward)
+      copy_forward(m, s);
+    else if (s < w->first_update)
+      copy_backward(m, s);
+    else
+      copy_update(m, s);
+  }
+}
+
+static sn_status prepare(maker *m, sn_err *err) {
+  if (sn__tensor_layout_find(m->whole, &m->iteration.mesh, &m->layout, err) != SN_OK) return err->code;
+  m->gathered = malloc(m->whole->n_layers * sizeof *m->gathered);
+  m->there = calloc(m->whole->n_layers, sizeof *m->there);
+  if (!m->gathered || !m->there) return sn_fail_memory(err);
+  memset(m->gathered, 0xff, m->whole->n_layers * sizeof *m->gathered);
+  if (sn__edit_begin(&m->e, m->whole, err) == SN_OK) shrink(m);
+  return err->code;
+}
+
+/* Not where gradients are whole until the last micro-batch is over: those of FSDP, unless each is reduced. */
+static bool is_sliced(sn_iteration iteration) {
+  const sn_mesh *mesh = &iteration.mesh;
+  bool sharded = sn_mesh_size(mesh, SN_MESH_FSDP) > 1;
+  if (sharded) return mesh->sync_each || !sn_iteration_accumulates(iteration);
+  return sn_mesh_size(mesh, SN_MESH_DP) > 1;
+}
+
+static sn_status hand_over_mesh(const maker *m, sn_route *route, sn_err *err) {
+  sn_mesh *mesh = sn_arena_alloc(route->arena, 1, sizeof *mesh);
+  if (!mesh) return sn_fail_memory(err);
+  *mesh = m->iteration.mesh;
+  route->mesh = mesh;
+  return SN_OK;
+}
+
+sn_route *sn__tp(const sn_route *whole, sn_iteration iteration, sn_err *err) {
+  const sn_mesh *mesh = &iteration.mesh;
+  maker m = {.whole = whole,
+             .iteration = iteration,
+             .ranks = sn_mesh_size(mesh, SN_MESH_TP),
+             .averaged = sn_mesh_world(mesh) > sn_mesh_size(mesh, SN_MESH_TP),
+             .sliced = is_sliced(iteration),
+             .held = SN_NONE};
+  sn_status status = prepare(&m, err);
+  if (status == SN_OK) write(&m);
+  sn_route *route = sn__edit_end(&m.e, status);
+  if (route && hand_over_mesh(&m, route, err) != SN_OK) {
+    sn_arena_free(route->arena);
+    route = NULL;
+  }
+  free(m.layout.layers);
+  free(m.gathered);
+  free(m.there);
+  return route;
+}

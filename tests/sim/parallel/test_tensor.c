@@ -1,0 +1,204 @@
+/* Tensor parallel: bytes of a rank at the peak as PyTorch 2.15's memory tracker counts them on real tensors
+ * (bench/pytorch_parallel.py), what is refused, what
+ * steps cost, and random networks on random meshes, whose plans the checker proves.
+ *
+ *   SN_SEED        seed of the first network; the others follow (default: 1)
+ *   SN_PROP_NETS   how many networks (default 100) */
+#include "sim/parallel/shard.h"
+#include "tests/support/live_of.h"
+#include "tests/support/seed.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { CASES = 100 };
+
+static sn_net *net_of(const char *spec, uint32_t batch, uint32_t tokens) {
+  sn_err err = SN_ERR_INIT;
+  sn_net *net = sn_net_load(spec, batch, tokens, &err);
+  must(&err);
+  return net;
+}
+
+static sn_iteration iteration_of(const char *parallel, sn_optimizer optimizer) {
+  sn_err err = SN_ERR_INIT;
+  sn_iteration iteration = {.optimizer = optimizer};
+  sn_mesh_parse(parallel, &iteration.mesh, &err);
+  must(&err);
+  return iteration;
+}
+
+typedef struct row {
+  const char *net, *parallel;
+  uint32_t batch, tokens;
+  sn_optimizer optimizer;
+  uint64_t bytes;
+  uint32_t accumulate;
+} row;
+
+/* A loss, 8 bytes, is held until the update begins, which the tracked program drops; and that has the other
+ * micro-batch's tokens and labels ready, 4096 bytes. */
+static void measured(void **state) {
+  static const row rows[] = {
+      {"llm:2,512,8,8,1408,2048", "tp=2", 2, 512, SN_OPTIMIZER_ADAMW, 120448096, 1},
+      {"llm:2,512,8,8,1408,2048", "tp=4", 2, 512, SN_OPTIMIZER_ADAMW, 65507424, 1},
+      {"llm:2,512,8,8,1408,2048", "tp=8", 2, 512, SN_OPTIMIZER_ADAMW, 38037088, 1},
+      {"llm:3,512,8,8,1408,2048", "tp=2", 2, 512, SN_OPTIMIZER_ADAMW, 163865732, 1},
+      {"llm:3,512,8,8,1408,2048", "tp=4", 2, 512, SN_OPTIMIZER_ADAMW, 89319556, 1},
+      {"llm:3,512,8,8,1408,2048", "tp=8", 2, 512, SN_OPTIMIZER_ADAMW, 52046468, 1},
+      {"llm:3,256,8,8,704,512", "fsdp=2,tp=4", 2, 128, SN_OPTIMIZER_ADAMW, 12030080, 1},
+      {"llm:3,256,8,8,704,512", "fsdp=4,tp=2", 2, 256, SN_OPTIMIZER_ADAMW, 28206464, 1},
+      {"llm:2,256,8,2,704,4096", "fsdp=2,tp=2", 2, 64, SN_OPTIMIZER_ADAMW, 25935452, 1},
+      {"llm:2,512,8,8,1408,2048", "tp=2,loss=whole", 2, 512, SN_OPTIMIZER_ADAMW, 128802908, 1},
+      {"llm:4,256,8,4,704,256", "tp=4", 2, 256, SN_OPTIMIZER_ADAMW, 24960676, 1},
+      {"llm:2,256,8,8,704,64", "tp=2", 1, 256, SN_OPTIMIZER_ADAMW, 17135708, 1},
+      {"llm:2,256,8,8,704,512", "tp=8", 4, 256, SN_OPTIMIZER_SGD, 12828168, 1},
+      {"llm:2,256,8,8,704,8192", "tp=2", 1, 16, SN_OPTIMIZER_ADAMW, 62219604 + 8, 1},
+      {"llm:3,256,8,4,704,512", "fsdp=3,tp=2", 2, 64, SN_OPTIMIZER_MOMENTUM, 12980672, 1},
+      {"llm:2,256,8,4,704,512", "fsdp=3,tp=4,prefetch=2", 2, 128, SN_OPTIMIZER_ADAMW, 7888556, 1},
+      {"llm:2,256,8,4,704,512", "fsdp=3,tp=2,reshard=no", 2, 64, SN_OPTIMIZER_ADAMW, 11988148, 1},
+      {"llm:2,256,8,8,704,512", "tp=2", 2, 128, SN_OPTIMIZER_ADAMW, 22854496 - 4096, 2},
+      {"llm:2,256,8,8,704,512", "fsdp=2,tp=2", 2, 128, SN_OPTIMIZER_ADAMW, 20516444 - 4096, 2},
+      {"llm:2,256,8,8,704,512", "fsdp=2,tp=2,sync=each", 2, 128, SN_OPTIMIZER_ADAMW, 18745436 - 4096, 2},
+      {"llm:2,256,8,8,704,512", "tp=2", 2, 64, SN_OPTIMIZER_MOMENTUM, 12015616 + 8, 1},
+  };
+  (void)state;
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    sn_net *net = net_of(rows[i].net, rows[i].batch, rows[i].tokens);
+    sn_iteration iteration = iteration_of(rows[i].parallel, rows[i].optimizer);
+    iteration.accumulate = rows[i].accumulate;
+    sn_live live = live_of(rows[i].net, net, "pytorch", iteration);
+    if (sn_live_total(&live) != rows[i].bytes)
+      fail_msg("%s, %s: %llu bytes, not %llu", rows[i].net, rows[i].parallel, (unsigned long long)sn_live_total(&live),
+               (unsigned long long)rows[i].bytes);
+    sn_net_free(net);
+  }
+}
+
+static sn_route *route_of(const sn_net *net, sn_iteration iteration, sn_err *err) {
+  return sn_schedule_route(net, parse_strategy("pytorch"), iteration, NULL, err);
+}
+
+static void refused(const char *spec, uint32_t batch, uint32_t size, const char *parallel, const char *why) {
+  sn_err err = SN_ERR_INIT;
+  sn_net *net = net_of(spec, batch, size);
+  sn_route *route = route_of(net, iteration_of(parallel, SN_OPTIMIZER_ADAMW), &err);
+  assert_null(route);
+  assert_int_equal(err.code, SN_BAD_INPUT);
+  if (!strstr(err.text, why)) fail_msg("%s: \"%s\" says nothing of \"%s\"", spec, err.text, why);
+  sn_net_free(net);
+}
+
+static void refusals(void **state) {
+  (void)state;
+  refused("llm:2,512,8,8,1408,2048", 2, 512, "tp=3",
+          "tp=3 does not divide the 8 heads of layers.0.attention.sdpa; tp=2 divides all");
+  refused("llm:2,512,8,2,1408,2048", 2, 512, "tp=4", "the 2 heads of keys and values of layers.0.attention.sdpa; tp=2");
+  refused("llm:2,512,8,8,1406,2048", 2, 512, "tp=4", "the 1406 features of layers.0.feed_forward.w1; tp=2");
+  refused("llm:2,512,8,8,1408,2047", 2, 512, "tp=4", "the 2047 words of tok_embeddings");
+  refused("llm:2,512,8,8,1408,2048", 2, 510, "tp=4", "the 510 positions of tok_embeddings; tp=2");
+  refused("tv_resnet18", 2, 0, "tp=2", "is a batch norm");
+  refused("tv_vgg16", 2, 0, "tp=2", "has no attention");
+  refused("gpt2:layers=1", 1, 64, "tp=2", "layer wpe");
+}
+
+static void keys(void **state) {
+  sn_mesh mesh;
+  sn_err err = SN_ERR_INIT;
+  (void)state;
+  assert_int_equal(sn_mesh_parse("loss=whole,tp=2,gathered=again", &mesh, &err), SN_OK);
+  assert_true(mesh.loss_whole && mesh.gather_again);
+  assert_string_equal(mesh.text, "tp=2,loss=whole,gathered=again");
+  assert_int_equal(sn_mesh_parse("tp=2,loss=split,gathered=kept", &mesh, &err), SN_OK);
+  assert_string_equal(mesh.text, "tp=2");
+  assert_int_equal(sn_mesh_parse("fsdp=2,loss=whole", &mesh, &err), SN_BAD_USAGE);
+}
+
+/* As JSON; to be freed. */
+static char *plan_of(const sn_net *net, const char *parallel) {
+  sn_err err = SN_ERR_INIT;
+  sn_options options = SN_OPTIONS_INIT;
+  sn_device gpu = load_gpu("h200");
+  size_t size;
+  char *text = NULL;
+  options.iteration = iteration_of(parallel, SN_OPTIMIZER_ADAMW);
+  FILE *out = open_memstream(&text, &size);
+  assert_non_null(out);
+  sn_simulate_write_plan(net, &gpu, parse_strategy("pytorch"), &options, out, &err);
+  must(&err);
+  fclose(out);
+  return text;
+}
+
+static void one_rank(void **state) {
+  (void)state;
+  sn_net *net = net_of("llm:2,128,4,2,352,256", 2, 64);
+  char *plain = plan_of(net, ""), *one = plan_of(net, "tp=1");
+  assert_string_equal(plain, one);
+  free(plain);
+  free(one);
+  sn_net_free(net);
+}
+
+/* Products take a rank's share; norms' updates and tables all. */
+static void shares(void **state) {
+  (void)state;
+  sn_err err = SN_ERR_INIT;
+  sn_net *net = net_of("llm:1,128,4,2,352,256", 2, 64);
+  sn_route *route = route_of(net, iteration_of("tp=2", SN_OPTIMIZER_ADAMW), &err);
+  must(&err);
+  for (uint32_t s = 0; s < route->n_steps; s++) {
+    const sn_step *step = &route->steps[s];
+    sn_op op = route->layers[step->layer].op;
+    bool all = op == SN_EMBEDDING ? step->pass != SN_UPDATE : op == SN_RMS_NORM && step->pass == SN_UPDATE;
+    if (sn_step_moves(step))
+      assert_int_equal(route->transfers[step->sum].axis, SN_MESH_TP);
+    else
+      assert_int_equal(step->share, all ? 1 : 2);
+  }
+  sn_route_free(route);
+  sn_net_free(net);
+}
+
+/* ---- random networks ---- */
+
+/* One whose sizes eight ranks divide. */
+static sn_net *random_llm(uint64_t *dice, char *spec, size_t room) {
+  uint32_t heads = 8 << prng_below(dice, 2), width = heads * 8 * prng_from(dice, 1, 3),
+           kv = heads >> prng_below(dice, 2);
+  uint32_t layers = prng_from(dice, 1, 3), ffn = 8 * prng_from(dice, 4, 60), words = 8 * prng_from(dice, 4, 200);
+  uint32_t batch = prng_from(dice, 1, 3), tokens = 8 * prng_from(dice, 2, 24);
+  snprintf(spec, room, "llm:%u,%u,%u,%u,%u,%u", layers, width, heads, kv < 8 ? 8 : kv, ffn, words);
+  return net_of(spec, batch, tokens);
+}
+
+static void random_networks(void **state) {
+  static const char *const others[] = {"", "", ",loss=whole", ",gathered=again", ",fsdp=2", ",dp=2", ",fsdp=3,dp=2"};
+  static const char *const strategies[] = {"pytorch", "pytorch+recompute=units"};
+  uint64_t seed = first_seed(1);
+  (void)state;
+  for (uint32_t i = 0, n = case_count(CASES); i < n; i++, seed++) {
+    uint64_t dice = seed, before = UINT64_MAX;
+    char spec[80], parallel[64];
+    sn_net *net = random_llm(&dice, spec, sizeof spec);
+    const char *other = others[prng_below(&dice, sizeof others / sizeof *others)];
+    const char *strategy = strategies[prng_below(&dice, 2)];
+    for (uint32_t ranks = 2; ranks <= 8; ranks *= 2) {
+      snprintf(parallel, sizeof parallel, "tp=%u%s", ranks, other);
+      sn_live live = live_of(spec, net, strategy, iteration_of(parallel, SN_OPTIMIZER_ADAMW));
+      if (sn_live_total(&live) >= before)
+        fail_msg("seed %llu: %s, %s, %s: no fewer bytes than on half as many", (unsigned long long)seed, spec, parallel,
+                 strategy);
+      before = sn_live_total(&live);
+    }
+    sn_net_free(net);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(measured), cmocka_unit_test(refusals), cmocka_unit_test(keys),
+      cmocka_unit_test(one_rank), cmocka_unit_test(shares),   cmocka_unit_test(random_networks),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
