@@ -60,7 +60,7 @@ static sn_status make_route(sn__question *q, sn_strategy strategy, sn__question_
 /* NULL, mostly without an error, where there is nothing to go by. */
 static sn_route *route_like(sn__question *q, sn_strategy strategy) {
   sn__question_graph *known = q->like ? sn__question_graph_of(q->like, strategy) : NULL;
-  if (!known || sn_dialect_of(strategy.dialect)->declared) return NULL;
+  if (!known || (sn_dialect_of(strategy.dialect)->declared && !q->net->recorded)) return NULL;
   q->like->err = q->err;
   return make_route(q->like, strategy, known) == SN_OK ? sn_route_resize(known->route, q->net, q->err) : NULL;
 }

@@ -79,6 +79,8 @@ static inline uint32_t sn__route_input(const sn__route_maker *b, const sn_layer 
 
 /* Of a network with a recording; SN_BAD_USAGE for a dialect that is not PyTorch's graph. */
 sn_route *sn__route_of_recording(const sn_net *net, sn_dialect_id dialect, sn_err *err);
+/* sn_route_resize() of such a one. */
+sn_route *sn__route_of_recording_resized(const sn_route *known, const sn_net *net, sn_err *err);
 /* Frees what sn_route_under() has made of it. */
 void sn__route_free_under(const sn_route *route);
 

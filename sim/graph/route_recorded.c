@@ -422,6 +422,63 @@ sn_route *sn__route_of_recording(const sn_net *net, sn_dialect_id dialect, sn_er
   return NULL;
 }
 
+/* ---- of another batch ---- */
+
+static maker maker_of(sn_route *route, const sn_net *net) {
+  const struct sn_recorded *w = net->recorded;
+  return (maker){
+      .w = w, .record = w->record, .lives = w->lives[!route->dialect->sums_apart], .net = net, .route = route};
+}
+
+/* False where one batch has a tensor that the other has not. */
+static bool resize_tensors(const maker *m, const maker *known, sn_tensor *tensors) {
+  uint32_t n = 0;
+  m->route->tensor_bytes = 0;
+  for (uint32_t s = 0; s < m->record->n_storages; s++) {
+    bool here = is_tensor(m, s);
+    if (here != is_tensor(known, s)) return false;
+    if (!here) continue;
+    if (n == m->route->n_tensors) return false;
+    tensors[n] = known->route->tensors[n];
+    tensors[n].bytes = sn_record_bytes(&m->record->storages[s], m->net->batch);
+    m->route->tensor_bytes += tensors[n++].bytes;
+  }
+  return n == m->route->n_tensors;
+}
+
+static void resize_work(maker *m) {
+  for (uint32_t k = 0; k < m->w->n_ops; k++) {
+    m->work[k] = work_of(m, &m->record->ops[m->w->first_op + k]);
+    if (is_part(m, k)) add_to_whole(m, k);
+  }
+}
+
+sn_route *sn__route_of_recording_resized(const sn_route *known, const sn_net *net, sn_err *err) {
+  if (known->net->recorded != net->recorded || known->n_again > 0) return NULL;
+  sn_arena *arena = sn_arena_new();
+  sn_route *route = arena ? sn_arena_alloc(arena, 1, sizeof *route) : NULL, before = *known;
+  sn_tensor *tensors = route ? sn_arena_alloc(arena, known->n_tensors, sizeof *tensors) : NULL;
+  sn_step_work *work = tensors ? sn_arena_alloc(arena, known->n_steps, sizeof *work) : NULL;
+  struct sn_under_list *none = work ? sn_arena_alloc(arena, 1, sizeof *none) : NULL;
+  if (!none) {
+    if (arena) sn_arena_free(arena);
+    return sn_fail_memory(err), NULL;
+  }
+  *route = before;
+  route->batch = net->batch;
+  route->layers = net->layers;
+  route->net = net;
+  route->tensors = tensors;
+  route->work = work;
+  route->under = none;
+  route->arena = arena;
+  maker m = maker_of(route, net), of_known = maker_of(&before, known->net);
+  m.work = work;
+  if (resize_tensors(&m, &of_known, tensors)) return resize_work(&m), route;
+  sn_arena_free(arena);
+  return NULL;
+}
+
 /* ---- under checkpoints ---- */
 
 static void free_under(under *u) {

@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "base/checked.h"
+#include "sim/graph/route_internal.h"
 
 /* Of the value that a tensor holds, or is the gradient of. */
 static uint64_t bytes_of(const sn_net *net, const sn_tensor *t) {
@@ -49,6 +50,7 @@ static sn_route *resize(sn_arena *arena, const sn_route *known, const sn_net *ne
 }
 
 sn_route *sn_route_resize(const sn_route *known, const sn_net *net, sn_err *err) {
+  if (net->recorded) return sn__route_of_recording_resized(known, net, err);
   if (!can_resize(known, net)) return NULL;
   sn_arena *arena = sn_arena_new();
   sn_route *route = arena ? resize(arena, known, net) : NULL;

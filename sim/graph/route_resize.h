@@ -13,7 +13,8 @@
 
 /* `net` is sn_net_rebatch()'s of the known route's. The route looks at both, which must outlive it. NULL without an
  * error where bytes have a say in what a route is: of dialects that let a step take the bytes of an operand, or that
- * save more than values and their gradients; or where it would be too large. SN_NO_MEMORY. */
+ * save more than values and their gradients; or where it would be too large. Of a recording, in any dialect, where both
+ * batches have the same tensors. SN_NO_MEMORY. */
 sn_route *sn_route_resize(const sn_route *known, const sn_net *net, sn_err *err);
 
 #endif

@@ -67,13 +67,24 @@ static void expect_copied(const sn_route *known, const sn_route *route, sn_recom
   sn_schedule_free(before);
 }
 
-static void expect_resized(const sn_net *first, const sn_net *turned) {
+static void expect_same_work(const sn_route *a, const sn_route *b) {
+  for (uint32_t s = 0; a->work && s < a->n_steps; s++) {
+    const sn_step_work *x = &a->work[s], *y = &b->work[s];
+    assert_ptr_equal(x->called, y->called);
+    assert_ptr_equal(x->conv, y->conv);
+    assert_true(x->flops == y->flops && x->bytes == y->bytes && x->images == y->images && x->launches == y->launches);
+    assert_true(x->narrow == y->narrow && x->norm == y->norm && x->channels_last == y->channels_last);
+  }
+}
+
+static void expect_resized(const sn_net *first, const sn_net *turned, sn_dialect_id dialect) {
   sn_err err = SN_ERR_INIT;
-  sn_route *known = sn_route_new(first, SN_DIALECT_SUPERNEURONS, SN_ORDER_ROUTE, &err);
-  sn_route *anew = sn_route_new(turned, SN_DIALECT_SUPERNEURONS, SN_ORDER_ROUTE, &err);
+  sn_route *known = sn_route_new(first, dialect, SN_ORDER_ROUTE, &err);
+  sn_route *anew = sn_route_new(turned, dialect, SN_ORDER_ROUTE, &err);
   sn_route *resized = known ? sn_route_resize(known, turned, &err) : NULL;
   if (!resized || !anew) fail_msg("%s: %s", first->name, err.text);
   expect_same_route(anew, resized);
+  expect_same_work(anew, resized);
   for (sn_recompute r = SN_RECOMPUTE_NONE; r <= SN_RECOMPUTE_MEMORY; r++) expect_copied(known, resized, r);
   sn_route_free(resized);
   sn_route_free(anew);
@@ -85,7 +96,7 @@ static void expect_rebatched(const char *spec, uint32_t batch) {
   sn_net *first = load(spec, 3, 0), *anew = load(spec, batch, 0), *turned = sn_net_rebatch(first, batch, &err);
   if (!turned) fail_msg("%s: %s", spec, err.text);
   expect_same(anew, turned);
-  if (!first->adapted) expect_resized(first, turned);
+  if (!first->adapted) expect_resized(first, turned, SN_DIALECT_SUPERNEURONS);
   sn_net_free(turned);
   sn_net_free(anew);
   sn_net_free(first);
@@ -103,6 +114,22 @@ static void adapters_and_files(void **state) {
   static const char *const specs[] = {"gpt2+lora=8", SNSIM_SOURCE_DIR "/models/examples/small_resnet.json",
                                       SNSIM_SOURCE_DIR "/models/examples/unet3d.json"};
   for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++) expect_rebatched(specs[i], 7);
+}
+
+static void recordings(void **state) {
+  (void)state;
+  static const char *const names[] = {"resnet18", "transformer", "gan", "dense", "scaled_cnn", "lstm"};
+  static const sn_dialect_id dialects[] = {SN_DIALECT_SUPERNEURONS, SN_DIALECT_PYTORCH, SN_DIALECT_PYTORCH_1_7};
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    char path[300];
+    sn_err err = SN_ERR_INIT;
+    snprintf(path, sizeof path, SNSIM_SOURCE_DIR "/tests/record/data/%s.rec.gz", names[i]);
+    sn_net *first = load(path, 2, 0), *turned = sn_net_rebatch(first, 64, &err);
+    if (!turned) fail_msg("%s: %s", names[i], err.text);
+    for (size_t d = 0; d < sizeof dialects / sizeof dialects[0]; d++) expect_resized(first, turned, dialects[d]);
+    sn_net_free(turned);
+    sn_net_free(first);
+  }
 }
 
 static void what_is_too_large(void **state) {
@@ -130,10 +157,8 @@ static void what_is_made_anew(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(every_network),
-      cmocka_unit_test(adapters_and_files),
-      cmocka_unit_test(what_is_too_large),
-      cmocka_unit_test(what_is_made_anew),
+      cmocka_unit_test(every_network),     cmocka_unit_test(adapters_and_files), cmocka_unit_test(recordings),
+      cmocka_unit_test(what_is_too_large), cmocka_unit_test(what_is_made_anew),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -40,6 +40,12 @@ def folder():
 class Case(unittest.TestCase):
     """Records into a folder of its own; every file that is recorded keeps the grammar."""
 
+    if not hasattr(unittest.TestCase, "enterContext"):  # older than Python 3.11
+        def enterContext(self, manager):
+            entered = manager.__enter__()
+            self.addCleanup(manager.__exit__, None, None, None)
+            return entered
+
     def setUp(self):
         self.folder = pathlib.Path(self.enterContext(folder()))
         self.enterContext(warnings.catch_warnings())

@@ -10,6 +10,8 @@ sys.path.insert(0, os.path.join(SOURCES, "python"))
 os.environ["SNSIM_PROGRAM"] = os.environ.get("SNSIM_BINARY") or os.path.join(SOURCES, "build", "snsim")
 
 if importlib.util.find_spec("torch") is None:
+    if __name__ != "__main__":
+        raise unittest.SkipTest("no PyTorch")
     print("skipped: no PyTorch")
     sys.exit(77)
 

@@ -4,6 +4,7 @@ import gc
 import importlib
 import io
 import logging
+import os
 import random
 import subprocess
 import sys
@@ -286,11 +287,13 @@ class Shell(Case):
     def test_refused(self):
         shell = importlib.import_module("snsim.record")
         (self.folder / "train.py").write_text("def make():\n    raise ValueError('mine')\n")
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(self.folder)
         for code, text, arguments in ((3, "train.py:2: mine", ("train.py:make",)), (2, "it has make", ("train.py:none",)),
                                       (2, "FILE.py:NAME", ("train.py",)), (3, "no such file", ("no.py:make",)),
                                       (2, "--input", ("train.py:make", "--input", "a"))):
             told = io.StringIO()
-            with self.assertRaises(SystemExit) as ended, contextlib.redirect_stderr(told), contextlib.chdir(self.folder):
+            with self.assertRaises(SystemExit) as ended, contextlib.redirect_stderr(told):
                 shell.main(list(arguments))
             self.assertEqual(ended.exception.code, code, told.getvalue())
             self.assertIn(text, told.getvalue())
