@@ -5,8 +5,7 @@
 #include "base/arena.h"
 #include "base/checked.h"
 #include "models/op/op.h"
-#include "models/record/record.h"
-#include "sim/device/device.h"
+#include "sim/device/device_internal.h"
 #include "sim/device/same_costs.h"
 #include "sim/device/scaling.h"
 #include "sim/graph/route.h"
@@ -55,19 +54,8 @@ static sn_traffic traffic_of(const sn_layer *layer, double x, double y, double w
   return op->traffic ? op->traffic(layer, x, y, weight) : (sn_traffic){0};
 }
 
-/* `rate`: FLOP/s that are attainable. */
-static int64_t roofline(const sn_device *d, double rate, double flops, double bytes, double launches) {
-  double seconds = fmax(flops / rate, bytes / (d->memory_bandwidth * d->memory_efficiency));
-  return llround(fmin(seconds, SN_MAX_OP_SECONDS) * 1e9) + llround(launches) * d->launch_ns;
-}
-
-/* Of the attainable bandwidth, what a batch norm of two bytes an element reaches. */
-static double norm_share(const sn_device *d) {
-  return d->norm_efficiency > 0 ? d->norm_efficiency : 1;
-}
-
 static int64_t moved(const sn_device *d, double bytes, double launches) {
-  return roofline(d, 1, 0, bytes, launches);
+  return sn__roofline_ns(d, 1, 0, bytes, launches);
 }
 
 static void sort_list(conv_list *list) {
@@ -209,9 +197,10 @@ static bool add_layer(sn_costs *costs, const sn_net *net, uint32_t index, const 
   sn_traffic t = traffic_of(layer, x * elements(input), y * elements(layer->out), weight);
   if (layer->op == SN_BN && costs->inference) t.bytes[SN_FORWARD] -= x * elements(input); /* not for statistics */
   double casts = add_casts(cost, net, layer, w, device);
-  double norm = layer->op == SN_BN && x < 4 ? norm_share(device) : 1;
+  double norm = layer->op == SN_BN && x < 4 ? sn__norm_share(device) : 1;
   for (sn_pass pass = SN_FORWARD; pass <= SN_BACKWARD; pass++)
-    cost->ns[pass] = roofline(device, how.flops * how.share, t.flops[pass], t.bytes[pass] / norm, t.launches[pass]);
+    cost->ns[pass] =
+        sn__roofline_ns(device, how.flops * how.share, t.flops[pass], t.bytes[pass] / norm, t.launches[pass]);
   if (casts > 0) cost->ns[SN_FORWARD] += moved(device, casts, 1);
   if (layer->op == SN_FORK) cost->ns[SN_BACKWARD] -= cost->ns[SN_BACKWARD] % cost->sums; /* of whole ns */
   return !sn_op_of(layer)->convolves || add_conv(costs, layer, input, device, &how, cost);
@@ -485,63 +474,8 @@ int64_t sn_costs_step(const sn_costs *costs, uint32_t layer, sn_pass pass, const
   return add_up(costs->layers[layer], pass, algo, false);
 }
 
-/* The layer that a recorded convolution would be; false where its output has no size. */
-static bool conv_layer(const sn_step_work *work, sn_attr *attr, sn_layer *layer, sn_shape *input) {
-  const sn_record_conv *c = work->conv;
-  const uint32_t in[2] = {c->h, c->w}, kernel[2] = {c->kernel_h, c->kernel_w};
-  double out[2];
-  for (int i = 0; i < 2; i++) {
-    double reach = (double)c->dilation[i] * (kernel[i] - 1.0), pads = 2.0 * c->pad[i];
-    out[i] = c->transposed ? (in[i] - 1.0) * c->stride[i] - pads + reach + 1
-                           : floor((in[i] + pads - reach - 1) / c->stride[i]) + 1;
-    if (out[i] < 1 || out[i] > SN_MAX_DIM) return false;
-  }
-  *attr = (sn_attr){.channels = c->out,
-                    .kernel_h = c->kernel_h,
-                    .kernel_w = c->kernel_w,
-                    .stride_h = c->stride[0],
-                    .stride_w = c->stride[1],
-                    .pad_h = c->pad[0],
-                    .pad_w = c->pad[1],
-                    .dilation_h = c->dilation[0],
-                    .dilation_w = c->dilation[1],
-                    .groups = c->groups};
-  *input = (sn_shape){work->images, c->c, c->h, c->w};
-  *layer = (sn_layer){.op = c->transposed ? SN_DECONV : SN_CONV,
-                      .attr = attr,
-                      .out = {work->images, c->out, (uint32_t)out[0], (uint32_t)out[1]}};
-  return true;
-}
-
-/* By the fastest algorithms, as described convolutions have them. */
-static int64_t conv_ns(const sn_device *d, const sn_step_work *work, const sn_arithmetic *how) {
-  sn_attr attr;
-  sn_layer layer;
-  sn_shape input;
-  int64_t ns = 0;
-  if (work->images == 0 || !conv_layer(work, &attr, &layer, &input)) return 0;
-  for (sn_conv_kernel k = 0; k < SN_CONV_KERNELS; k++) {
-    sn_conv_choice choices[SN_CONV_ALGOS];
-    bool has = k == SN_CONV_FORWARD ? work->conv->gradients == 0 : work->conv->gradients & k;
-    if (has && sn_conv_choices(&layer, input, k, d, how, choices) > 0) ns += choices[0].ns;
-  }
-  return ns;
-}
-
-/* fp32 as PyTorch computes it unless told otherwise: convolutions by TF32 where the device has it, products not. */
-static int64_t work_ns(const sn_device *d, const sn_step_work *work) {
-  const sn_record_conv *c = work->conv;
-  bool product = work->flops > 0 && !(c && sn_conv_is_direct(c->c, c->groups));
-  sn_precision precision = work->narrow ? SN_BF16 : c ? SN_TF32_CONV : SN_FP32;
-  sn_arithmetic how = sn_device_arithmetic(d, precision, product, work->narrow ? 2 : 4);
-  how.channels_last = work->channels_last;
-  int64_t ns = c ? conv_ns(d, work, &how) : 0;
-  double bytes = work->norm && work->narrow ? work->bytes / norm_share(d) : work->bytes;
-  return ns > 0 ? ns : roofline(d, how.flops * how.share, work->flops, bytes, work->launches);
-}
-
 int64_t sn_costs_of(const sn_costs *costs, const sn_route *route, const sn_step *step, const uint8_t algo[2]) {
-  if (route->work) return work_ns(costs->device, &route->work[step - route->steps]);
+  if (route->work) return sn__work_ns(costs->device, &route->work[step - route->steps]);
   if (step->kernel == SN_SUM) return sn_costs_kernel(costs, step, algo, false);
   return sn_costs_step(costs, step->layer, step->pass, algo);
 }
