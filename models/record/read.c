@@ -268,8 +268,9 @@ static sn_status hand_over(sn__reader *r) {
   record->arguments = r->arguments.items;
   record->events = r->events.items;
   record->convs = r->convs.items;
+  record->products = r->products.items;
   bool good = adopt(r->arena, &r->ops) && adopt(r->arena, &r->refs) && adopt(r->arena, &r->arguments) &&
-              adopt(r->arena, &r->events) && adopt(r->arena, &r->convs);
+              adopt(r->arena, &r->events) && adopt(r->arena, &r->convs) && adopt(r->arena, &r->products);
   return good ? SN_OK : sn_fail_memory(r->err);
 }
 
@@ -283,6 +284,7 @@ static sn_record *read_all(const char *path, source *from, sn_arena *arena, sn_e
   free(r.arguments.items);
   free(r.events.items);
   free(r.convs.items);
+  free(r.products.items);
   free(r.storages.items);
   free(r.handles.items);
   free(r.ghosts.items);

@@ -84,16 +84,30 @@ static sn_status add_conv(sn__reader *r, const cJSON *shapes, sn_record_op *op) 
   if (sn__read_conv(r, shapes, &conv, &known) != SN_OK || !known) return r->err->code;
   if (!(kept = sn__list_add(r, &r->convs, sizeof *kept))) return r->err->code;
   *kept = conv;
-  op->conv = r->convs.count - 1;
+  op->shape = r->convs.count - 1;
   return SN_OK;
+}
+
+static sn_status add_product(sn__reader *r, const cJSON *shapes, sn_record_op *op) {
+  sn_record_product product = {0}, *kept;
+  bool known = false;
+  if (sn__read_product(r, shapes, &product, &known) != SN_OK || !known) return r->err->code;
+  if (!(kept = sn__list_add(r, &r->products, sizeof *kept))) return r->err->code;
+  *kept = product;
+  op->shape = r->products.count - 1;
+  return SN_OK;
+}
+
+static sn_status add_shape(sn__reader *r, const cJSON *shapes, sn_record_op *op) {
+  uint32_t flags = r->record->kernels[op->kernel].flags;
+  if (flags & SN_RECORD_CONVOLUTION) return add_conv(r, shapes, op);
+  return flags & SN_RECORD_PRODUCT ? add_product(r, shapes, op) : SN_OK;
 }
 
 /* Behind those: shapes of some kernels, a list or null; then, of a sum, 1 or 2 and its first summand. */
 static sn_status read_rest(sn__reader *r, const cJSON *at, sn_record_op *op) {
   uint64_t sum;
-  if (cJSON_IsArray(at) && (r->record->kernels[op->kernel].flags & SN_RECORD_CONVOLUTION) &&
-      add_conv(r, at, op) != SN_OK)
-    return r->err->code;
+  if (cJSON_IsArray(at) && add_shape(r, at, op) != SN_OK) return r->err->code;
   if (at && (cJSON_IsArray(at) || cJSON_IsNull(at))) at = at->next;
   if (!at) return SN_OK;
   if (sn__read_count(r, at, "sum", 0, 2, &sum) != SN_OK) return r->err->code;
@@ -136,7 +150,7 @@ static sn_status read_op(sn__reader *r, const cJSON *array) {
   }
   uint64_t phase;
   const sn_record *record = r->record;
-  sn_record_op op = {.first_ref = r->refs.count, .summand = SN_NONE, .conv = SN_NONE};
+  sn_record_op op = {.first_ref = r->refs.count, .summand = SN_NONE, .shape = SN_NONE};
   if (sn__read_id(r, at[1], "kernel", record->n_kernels, &op.kernel) != SN_OK ||
       sn__read_count(r, at[2], "phase", 0, 2, &phase) != SN_OK || read_node(r, at[3], &op.node) != SN_OK ||
       sn__read_id(r, at[4], "call", record->n_calls, &op.call) != SN_OK ||

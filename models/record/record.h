@@ -83,15 +83,21 @@ typedef struct sn_record_conv {
   uint8_t gradients; /* 0: forward; else a sum of 1, its input's, 2, its weight's, and 4, its bias' */
 } sn_record_conv;
 
+/* Shapes of a product of matrices, or of `count` such. */
+typedef struct sn_record_product {
+  sn_record_size rows, columns, terms, count;
+} sn_record_product;
+
 typedef enum sn_record_phase { SN_RECORD_FORWARD, SN_RECORD_BACKWARD, SN_RECORD_UPDATE } sn_record_phase;
 
 /* One operation. Its storages are refs[first_ref ..]: those it reads, then makes, then changes. */
 typedef struct sn_record_op {
   uint32_t kernel, call;
-  int64_t node;       /* of autograd: made by it, forward; being differentiated, backward; below 0: none */
-  uint8_t phase;      /* sn_record_phase */
-  bool narrow;        /* its first output has two bytes an element */
-  uint32_t conv;      /* record->convs[]; SN_NONE: it is none, or over volumes */
+  int64_t node;  /* of autograd: made by it, forward; being differentiated, backward; below 0: none */
+  uint8_t phase; /* sn_record_phase */
+  bool narrow;   /* its first output has two bytes an element */
+  uint32_t
+      shape; /* of a convolution record->convs[], of a product record->products[]; SN_NONE: of another, or over volumes */
   bool adds_in_place; /* a sum of gradients that PyTorch writes over its first summand, which is `summand` */
   uint32_t summand;
   uint32_t first_ref, n_reads, n_makes, n_changes;
@@ -134,6 +140,7 @@ typedef struct sn_record {
   const sn_record_op *ops;
   const uint32_t *refs, *arguments; /* storages */
   const sn_record_conv *convs;
+  const sn_record_product *products;
   const sn_record_event *events;
 } sn_record;
 

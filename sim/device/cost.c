@@ -6,6 +6,7 @@
 #include "base/checked.h"
 #include "models/op/op.h"
 #include "sim/device/device_internal.h"
+#include "sim/device/product.h"
 #include "sim/device/same_costs.h"
 #include "sim/device/scaling.h"
 #include "sim/graph/route.h"
@@ -179,10 +180,37 @@ static bool copy_fastest(sn_costs *costs, layer_cost *cost, uint64_t workspace) 
   return cost->conv && room;
 }
 
+/* Of two bytes an element on tensor cores product by product. */
+static int64_t pass_ns(const sn_device *d, const sn_layer *layer, sn_pass pass, const sn_arithmetic *how,
+                       const sn_traffic *t) {
+  sn_product products[SN_MOST_PRODUCTS];
+  double bytes = t->bytes[pass], seconds = 0;
+  uint32_t count = how->tensor_cores && how->width < 4 ? sn_products_of(layer, pass, &bytes, products) : 0;
+  if (count == 0) return sn__roofline_ns(d, how->flops * how->share, t->flops[pass], bytes, t->launches[pass]);
+  for (uint32_t i = 0; i < count; i++) seconds += sn_product_seconds(d, how, &products[i], bytes / count);
+  return llround(fmin(seconds, SN_MAX_OP_SECONDS) * 1e9) + moved(d, t->bytes[pass] - bytes, t->launches[pass]);
+}
+
+/* What the sums for a layer norm's parameters, which read input and gradient, take beyond the time of their bytes. */
+static int64_t columns_ns(const sn_device *d, const sn_layer *layer, double x, double width) {
+  double seconds = sn_columns_seconds(d, 2 * x, layer->out.c, width);
+  return llround(fmin(seconds, SN_MAX_OP_SECONDS) * 1e9) - moved(d, 2 * x, 0);
+}
+
+/* Whether a convolution beside a LAYER_NORM, which wants an image's channels side by side, so lies in PyTorch: what
+ * its module turns for the norm is no copy, and nothing behind it turns back. */
+static bool lies_last(const sn_net *net, const sn_layer *layer) {
+  if (!sn_op_of(layer)->convolves) return false;
+  const sn_value *from = &net->values[net->inputs[layer->first_input]], *to = &net->values[layer->first_output];
+  if (net->layers[from->producer].op == SN_DATA || to->consumer == SN_NONE) return false;
+  return net->layers[from->producer].op == SN_LAYER_NORM || net->layers[to->consumer].op == SN_LAYER_NORM;
+}
+
 static bool add_layer(sn_costs *costs, const sn_net *net, uint32_t index, const sn_widths *w, const sn_device *device,
                       sn__same_costs *twins) {
   const sn_layer *layer = &net->layers[index];
-  bool alone = layer->op == SN_DATA || device->cores.count > 0 || w->made; /* values of several widths */
+  const bool last = lies_last(net, layer);
+  bool alone = layer->op == SN_DATA || device->cores.count > 0 || w->made /* values of several widths */ || last;
   uint32_t twin = alone ? 0 : sn__same_costs_find(twins, net, index);
   layer_cost *cost = twin > 0 ? costs->layers[twin] : sn_arena_alloc(costs->arena, 1, sizeof *cost);
   costs->layers[index] = cost;
@@ -194,13 +222,16 @@ static bool add_layer(sn_costs *costs, const sn_net *net, uint32_t index, const 
   double weight = sn_precision_casts_weights(w->precision, layer) ? 2 : sn_precision_parameter_bytes(w->precision);
   if (layer->nf4) weight = 0.5 + 2 * weight; /* read, written in full width, and read again */
   sn_arithmetic how = sn_device_arithmetic(device, w->precision, is_product(layer, input, w->precision), (x + y) / 2);
+  how.channels_last = last;
   sn_traffic t = traffic_of(layer, x * elements(input), y * elements(layer->out), weight);
   if (layer->op == SN_BN && costs->inference) t.bytes[SN_FORWARD] -= x * elements(input); /* not for statistics */
   double casts = add_casts(cost, net, layer, w, device);
   double norm = layer->op == SN_BN && x < 4 ? sn__norm_share(device) : 1;
-  for (sn_pass pass = SN_FORWARD; pass <= SN_BACKWARD; pass++)
-    cost->ns[pass] =
-        sn__roofline_ns(device, how.flops * how.share, t.flops[pass], t.bytes[pass] / norm, t.launches[pass]);
+  for (sn_pass pass = SN_FORWARD; pass <= SN_BACKWARD; pass++) {
+    t.bytes[pass] /= norm;
+    cost->ns[pass] = pass_ns(device, layer, pass, &how, &t);
+  }
+  if (layer->op == SN_LAYER_NORM) cost->ns[SN_BACKWARD] += columns_ns(device, layer, x * elements(input), x);
   if (casts > 0) cost->ns[SN_FORWARD] += moved(device, casts, 1);
   if (layer->op == SN_FORK) cost->ns[SN_BACKWARD] -= cost->ns[SN_BACKWARD] % cost->sums; /* of whole ns */
   return !sn_op_of(layer)->convolves || add_conv(costs, layer, input, device, &how, cost);

@@ -2,6 +2,7 @@
 #include "models/record/record.h"
 #include "sim/device/conv.h"
 #include "sim/device/device_internal.h"
+#include "sim/device/product.h"
 #include "sim/graph/route.h"
 
 #include <math.h>
@@ -19,7 +20,9 @@ double sn__norm_share(const sn_device *d) {
 static bool conv_layer(const sn_step_work *work, sn_attr *attr, sn_layer *layer, sn_shape *input) {
   const sn_record_conv *c = work->conv;
   const uint32_t in[2] = {c->h, c->w}, kernel[2] = {c->kernel_h, c->kernel_w};
+  const double images = sn_record_amount(c->n, work->batch);
   double out[2];
+  if (images < 1 || images > SN_MAX_DIM) return false;
   for (int i = 0; i < 2; i++) {
     double reach = (double)c->dilation[i] * (kernel[i] - 1.0), pads = 2.0 * c->pad[i];
     out[i] = c->transposed ? (in[i] - 1.0) * c->stride[i] - pads + reach + 1
@@ -36,10 +39,10 @@ static bool conv_layer(const sn_step_work *work, sn_attr *attr, sn_layer *layer,
                     .dilation_h = c->dilation[0],
                     .dilation_w = c->dilation[1],
                     .groups = c->groups};
-  *input = (sn_shape){work->images, c->c, c->h, c->w};
+  *input = (sn_shape){(uint32_t)images, c->c, c->h, c->w};
   *layer = (sn_layer){.op = c->transposed ? SN_DECONV : SN_CONV,
                       .attr = attr,
-                      .out = {work->images, c->out, (uint32_t)out[0], (uint32_t)out[1]}};
+                      .out = {(uint32_t)images, c->out, (uint32_t)out[0], (uint32_t)out[1]}};
   return true;
 }
 
@@ -49,13 +52,31 @@ static int64_t conv_ns(const sn_device *d, const sn_step_work *work, const sn_ar
   sn_layer layer;
   sn_shape input;
   int64_t ns = 0;
-  if (work->images == 0 || !conv_layer(work, &attr, &layer, &input)) return 0;
+  if (!conv_layer(work, &attr, &layer, &input)) return 0;
   for (sn_conv_kernel k = 0; k < SN_CONV_KERNELS; k++) {
     sn_conv_choice choices[SN_CONV_ALGOS];
     bool has = k == SN_CONV_FORWARD ? work->conv->gradients == 0 : work->conv->gradients & k;
     if (has && sn_conv_choices(&layer, input, k, d, how, choices) > 0) ns += choices[0].ns;
   }
   return ns;
+}
+
+static int64_t in_ns(const sn_device *d, double seconds) {
+  return llround(fmin(seconds, SN_MAX_OP_SECONDS) * 1e9) + d->launch_ns;
+}
+
+static int64_t product_ns(const sn_device *d, const sn_step_work *work, const sn_arithmetic *how) {
+  const sn_record_product *p = work->product;
+  const sn_product product = {sn_record_amount(p->rows, work->batch), sn_record_amount(p->columns, work->batch),
+                              sn_record_amount(p->terms, work->batch), sn_record_amount(p->count, work->batch)};
+  return in_ns(d, sn_product_seconds(d, how, &product, work->bytes));
+}
+
+/* Of what it moves two fifths are input and gradient, which the sums for its parameters read once more. */
+static int64_t columns_ns(const sn_device *d, const sn_step_work *work) {
+  const double twice = work->bytes * 2 / 5, bandwidth = d->memory_bandwidth * d->memory_efficiency;
+  return in_ns(d,
+               (work->bytes - twice) / bandwidth + sn_columns_seconds(d, twice, work->columns, work->narrow ? 2 : 4));
 }
 
 /* fp32 as PyTorch computes it unless told otherwise: convolutions by TF32 where the device has it, products not. */
@@ -67,5 +88,8 @@ int64_t sn__work_ns(const sn_device *d, const sn_step_work *work) {
   how.channels_last = work->channels_last;
   int64_t ns = c ? conv_ns(d, work, &how) : 0;
   double bytes = work->norm && work->narrow ? work->bytes / sn__norm_share(d) : work->bytes;
-  return ns > 0 ? ns : sn__roofline_ns(d, how.flops * how.share, work->flops, bytes, work->launches);
+  if (ns > 0) return ns;
+  if (work->product) return product_ns(d, work, &how);
+  if (work->columns > 0) return columns_ns(d, work);
+  return sn__roofline_ns(d, how.flops * how.share, work->flops, bytes, work->launches);
 }

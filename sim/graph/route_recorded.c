@@ -215,12 +215,6 @@ static void be_born(maker *m, uint32_t index, const uint32_t *makes, uint32_t n_
 }
 
 /* Of a convolution's input; 0: it is none, or no batch has so many. */
-static uint32_t images_of(const maker *m, const sn_record_op *op) {
-  if (op->conv == SN_NONE) return 0;
-  double images = sn_record_amount(m->record->convs[op->conv].n, m->net->batch);
-  return images >= 1 && images <= SN_MAX_DIM ? (uint32_t)images : 0;
-}
-
 /* Whether it makes anything, of some bytes, behind its result. */
 static bool keeps_more(const maker *m, const sn_record_op *op) {
   const uint32_t *makes = &m->record->refs[op->first_ref + op->n_reads];
@@ -237,16 +231,27 @@ static double bytes_of(const maker *m, const sn_record_op *op, const sn_record_t
   return t->keeping > 1 && keeps_more(m, op) ? t->keeping * once : once;
 }
 
+/* What its second result, the gradient of its factors, has of elements. */
+static uint32_t columns_of(const maker *m, const sn_record_op *op) {
+  if (op->n_makes < 2) return 0;
+  uint32_t factors = m->record->refs[op->first_ref + op->n_reads + 1];
+  uint64_t bytes = sn_record_bytes(&m->record->storages[factors], m->net->batch);
+  return (uint32_t)sn_min(bytes / (op->narrow ? 2 : 4), SN_MAX_DIM);
+}
+
 static sn_step_work work_of(const maker *m, const sn_record_op *op) {
   const sn_record_kernel *kernel = &m->record->kernels[op->kernel];
+  const bool shaped = op->shape != SN_NONE, convolves = kernel->flags & SN_RECORD_CONVOLUTION;
   return (sn_step_work){.called = kernel->called,
                         .flops = sn_record_amount(op->flops, m->net->batch),
                         .bytes = bytes_of(m, op, &kernel->traffic),
                         .launches = kernel->traffic.launches,
-                        .conv = op->conv == SN_NONE ? NULL : &m->record->convs[op->conv],
-                        .images = images_of(m, op),
+                        .conv = shaped && convolves ? &m->record->convs[op->shape] : NULL,
+                        .product = shaped && !convolves ? &m->record->products[op->shape] : NULL,
+                        .batch = m->net->batch,
+                        .columns = kernel->traffic.kernel == SN_RECORD_BY_COLUMNS ? columns_of(m, op) : 0,
                         .narrow = op->narrow,
-                        .norm = kernel->traffic.norm,
+                        .norm = kernel->traffic.kernel == SN_RECORD_BATCH_NORM,
                         .channels_last = kernel->flags & SN_RECORD_CHANNELS_LAST};
 }
 
