@@ -5,6 +5,7 @@
 #include "base/units.h"
 #include "cli/frame/answer.h"
 #include "cli/frame/row_groups.h"
+#include "cli/frame/setting.h"
 #include "cli/frame/times.h"
 #include "cli/options/table.h"
 #include "models/zoo/zoo.h"
@@ -181,10 +182,7 @@ static void print_subject(const sn_run *run, const char *gpu_why, const sn_out *
   print_batch(run, f);
   if (run->conditions.accumulate > 1) fprintf(f, ", %" PRIu32 " such batches an update", run->conditions.accumulate);
   if (strcmp(run->conditions.precision, "fp32") != 0) sn_table_printf(f, ", %s", run->conditions.precision);
-  if (*run->conditions.freeze) sn_table_printf(f, ", frozen: %s", run->conditions.freeze);
-  if (run->conditions.inference) fputs(", run and not trained", f);
-  fputs(", on ", f);
-  sn_table_print_clean(f, run->gpu);
+  sn_print_setting(run, f);
   if (out->color) fputs("\033[0m", f);
   if (*gpu_why) fprintf(f, " (%s)", gpu_why);
   fputs(": ", f);
@@ -521,10 +519,7 @@ static void print_question(const sn_run *run, const sn_answer *answer, sn_report
     fputs(", as recorded", f);
   else if (!run->conditions.inference)
     sn_table_printf(f, ", %s", run->conditions.optimizer);
-  if (*run->conditions.freeze) sn_table_printf(f, ", frozen: %s", run->conditions.freeze);
-  if (run->conditions.inference) fputs(", run and not trained", f);
-  fputs(", on ", f);
-  sn_table_print_clean(f, run->gpu);
+  sn_print_setting(run, f);
   fprintf(f, " (%.1f GiB", (double)run->memory_bytes / GIB);
   if (wish.margin_bytes) fprintf(f, " and %.1f kept free", (double)wish.margin_bytes / GIB);
   fprintf(f, "%s%s)", *wish.gpu_why ? ", " : "", wish.gpu_why);

@@ -155,6 +155,10 @@ static const sn_option options[] = {
      "Memory that the host has for tensors sent out: a plan that needs more does not fit. Default: what the GPU's "
      "profile says; without that, it is shown and not limited.",
      sn__parse_bytes, offsetof(sn_args, host_memory)},
+    {"host-us", "US", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE, "Where",
+     "Microseconds that PyTorch's host takes for an operation, Python and dispatcher, which is the time of small "
+     "batches; 0: the device waits for nobody. Default: what the GPU's profile says, 10.",
+     sn__parse_condition, 0},
     {"pool", "SIZE", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_RUN | SN_CMD_VALIDATE, "Where",
      "Size of the pool for tensors and workspace, instead of all that context and parameters leave.", sn__parse_pool,
      offsetof(sn_args, options.pool_bytes)},

@@ -40,6 +40,7 @@ struct sn_costs {
   sn_optimizer optimizer;
   sn_precision precision;
   bool inference;
+  int64_t host_ns;               /* of PyTorch's host for an operation */
   bool measured;                 /* something is */
   char layouts[SN_LAYOUTS_TEXT]; /* empty: plain */
   sn_arena *arena;
@@ -289,6 +290,7 @@ sn_costs *sn_costs_new_in(const sn_net *net, const sn_device *device, sn_iterati
     costs->precision = iteration.precision;
     costs->inference = iteration.inference;
     costs->device = device;
+    costs->host_ns = sn_host_ns(device, sn_iteration_host_us(iteration));
     costs->layers = sn_arena_alloc(arena, net->n_layers, sizeof(layer_cost *));
   }
   bool good = costs && costs->layers;
@@ -513,8 +515,8 @@ int64_t sn_costs_of(const sn_costs *costs, const sn_route *route, const sn_step 
 
 int64_t sn_costs_host_ns(const sn_costs *costs, const sn_route *route, const sn_step *step) {
   if (costs->measured) return 0;
-  if (route->work) return route->work[step - route->steps].launches * costs->device->host_ns;
-  return route->dialect->eager && step->pass != SN_UPDATE ? costs->device->host_ns : 0;
+  if (route->work) return route->work[step - route->steps].launches * costs->host_ns;
+  return route->dialect->eager && step->pass != SN_UPDATE ? costs->host_ns : 0;
 }
 
 int64_t sn_costs_step_known(const sn_costs *costs, uint32_t layer, sn_pass pass, const uint8_t algo[2]) {

@@ -118,6 +118,11 @@ sn_status sn_device_check_precision(const sn_device *device, sn_precision precis
  * else fp32. net NULL: some network. */
 sn_precision sn_device_starts_in(const sn_device *device, const sn_net *net);
 
+/* Whether a text is microseconds for an operation of PyTorch's host, 0 to a second; SN_BAD_USAGE. */
+sn_status sn_host_us_check(const char *text, sn_err *err);
+/* Of such a text; of "" the device's. */
+int64_t sn_host_ns(const sn_device *device, const char *text);
+
 /* How an operation computes. */
 struct sn_arithmetic {
   double flops;       /* FLOP/s at peak */

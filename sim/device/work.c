@@ -6,6 +6,7 @@
 #include "sim/graph/route.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 int64_t sn__roofline_ns(const sn_device *d, double rate, double flops, double bytes, double launches) {
   double seconds = fmax(flops / rate, bytes / (d->memory_bandwidth * d->memory_efficiency));
@@ -92,4 +93,16 @@ int64_t sn__work_ns(const sn_device *d, const sn_step_work *work) {
   if (work->product) return product_ns(d, work, &how);
   if (work->columns > 0) return columns_ns(d, work);
   return sn__roofline_ns(d, how.flops * how.share, work->flops, bytes, work->launches);
+}
+
+sn_status sn_host_us_check(const char *text, sn_err *err) {
+  const double most = 1e6;
+  char *end;
+  double us = strtod(text, &end);
+  if (end > text && *end == '\0' && us >= 0 && us <= most) return SN_OK;
+  return sn_fail(err, SN_BAD_USAGE, "--host-us: \"%.40s\" is no number of microseconds from 0 to %.0f", text, most);
+}
+
+int64_t sn_host_ns(const sn_device *device, const char *text) {
+  return *text ? llround(strtod(text, NULL) * 1e3) : device->host_ns;
 }

@@ -2,6 +2,7 @@
 #include "sim/policy/conditions.h"
 
 #include "models/net/globs.h"
+#include "sim/device/device.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,6 +19,7 @@ sn_conditions sn_conditions_of(const sn_options *options, const sn_net *net) {
                          .inference = options->iteration.inference,
                          .precision = sn_precision_name(options->iteration.precision),
                          .freeze = sn_iteration_freeze(options->iteration),
+                         .host_us = sn_iteration_host_us(options->iteration),
                          .shared_link = options->shared_link};
 }
 
@@ -64,6 +66,11 @@ static sn_status apply_precision(const sn_conditions *c, sn_options *o, sn_err *
 static sn_status apply_freeze(const sn_conditions *c, sn_options *o, sn_err *err) {
   o->iteration.freeze = c->freeze;
   return *c->freeze ? sn_globs_check_text("--freeze", c->freeze, err) : err->code;
+}
+
+static sn_status apply_host_us(const sn_conditions *c, sn_options *o, sn_err *err) {
+  o->iteration.host_us = c->host_us;
+  return *c->host_us ? sn_host_us_check(c->host_us, err) : err->code;
 }
 
 static sn_status apply_shared_link(const sn_conditions *c, sn_options *o, sn_err *err) {

@@ -30,6 +30,7 @@
  *   inference         the network is run, not trained: the two above are of no meaning
  *   precision         fp32, tf32, tf32-conv, bf16, fp16, amp-bf16, amp-fp16
  *   freeze            globs of layers that are not trained, "conv*,bn*"; "": all are
+ *   host_us           microseconds that PyTorch's host takes for an operation; "": what the profile says
  *   shared_link       copies of both directions share the link's bandwidth
  */
 #define SN_CONDITIONS(X)                                                                                               \
@@ -42,6 +43,7 @@
   X(bool, inference, "false", true, "no|yes", "inference", NULL)                                                       \
   X(const char *, precision, "fp32", false, "", "precision", "precisions")                                             \
   X(const char *, freeze, "", false, "", "frozen", NULL)                                                               \
+  X(const char *, host_us, "", false, "us", "host", NULL)                                                              \
   X(bool, shared_link, "false", true, "own|shared", "link", "links")
 
 #define SN_CONDITION_MEMBER(type, name, usual, told, over, title, axis) type name;
