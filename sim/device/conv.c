@@ -50,7 +50,7 @@ static const double half_fill_tiles = 24, half_fill_by_tensor_cores = 4.25, half
 /* What direct kernels reach of the lanes' peak, which wide windows feel. Of channels first they are PyTorch's own:
  * unrolled up to 3x3, beyond which each multiplication loads an input and a weight, four times as many as a
  * multiprocessor loads while it multiplies, and reckons where they are. Of channels last they are cuDNN's. */
-static const double direct_rate = 0.2, direct_rate_rolled = 0.05, direct_unrolled = 9;
+static const double direct_rate = 0.2, direct_rate_rolled = 0.1, direct_unrolled = 9;
 
 /* How often their input and output go through memory for the filter's gradient: a block for each element of the window
  * reads all of its channel, and caches return a part of that. */
