@@ -239,6 +239,16 @@ static uint32_t columns_of(const maker *m, const sn_record_op *op) {
   return (uint32_t)sn_min(bytes / (op->narrow ? 2 : 4), SN_MAX_DIM);
 }
 
+/* NULL: it is none. What else multiplies, a recurrent kernel, may have two operands that would fit together. */
+static const sn_record_product *product_of(const maker *m, const sn_record_op *op) {
+  if (op->shape == SN_NONE || !(m->record->kernels[op->kernel].flags & SN_RECORD_PRODUCT)) return NULL;
+  const sn_record_product *p = &m->record->products[op->shape];
+  const uint32_t batch = m->net->batch;
+  double terms = sn_record_amount(p->count, batch) * sn_record_amount(p->terms, batch);
+  double flops = 2 * sn_record_amount(p->rows, batch) * sn_record_amount(p->columns, batch) * terms;
+  return flops == sn_record_amount(op->flops, batch) ? p : NULL;
+}
+
 static sn_step_work work_of(const maker *m, const sn_record_op *op) {
   const sn_record_kernel *kernel = &m->record->kernels[op->kernel];
   const bool shaped = op->shape != SN_NONE, convolves = kernel->flags & SN_RECORD_CONVOLUTION;
@@ -247,7 +257,7 @@ static sn_step_work work_of(const maker *m, const sn_record_op *op) {
                         .bytes = bytes_of(m, op, &kernel->traffic),
                         .launches = kernel->traffic.launches,
                         .conv = shaped && convolves ? &m->record->convs[op->shape] : NULL,
-                        .product = shaped && !convolves ? &m->record->products[op->shape] : NULL,
+                        .product = product_of(m, op),
                         .batch = m->net->batch,
                         .columns = kernel->traffic.kernel == SN_RECORD_BY_COLUMNS ? columns_of(m, op) : 0,
                         .narrow = op->narrow,

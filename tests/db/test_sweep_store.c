@@ -19,6 +19,7 @@ static sn_sweep_row sample_row(uint32_t point) {
                         .conditions.accumulate = point < 6 ? point : 1,
                         .conditions.inference = point == 4,
                         .conditions.freeze = point == 3 ? "conv*" : "",
+                        .conditions.host_us = point == 4 ? "25" : "",
                         .conditions.precision = point == 5 ? "amp-bf16" : "fp32",
                         .largest_load_bytes = 7000 + point,
                         .placement = "packed",

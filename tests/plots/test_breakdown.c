@@ -53,6 +53,7 @@ static char *draw(bool known) {
                       .corun = {.policy = "path", .sharing = "fenced", .interval = "4"}};
   const sn_run run = {.conditions.precision = "fp32",
                       .conditions.freeze = "",
+                      .conditions.host_us = "",
                       .net = "mine",
                       .net_name = "mine",
                       .gpu = "knl7250",
