@@ -5,7 +5,7 @@ import json
 import pathlib
 import subprocess
 from collections import defaultdict
-from typing import Any, Dict, List, NamedTuple
+from typing import Any, Dict, List, NamedTuple, Tuple
 
 from . import kinds, operations
 from .rows import Row
@@ -15,11 +15,9 @@ OTHER = 0.01  # of the parameters
 
 
 class Sum(NamedTuple):
-    """Of an iteration's kernels of one kind. What of the time is whose is snsim's of the operation, split by its kernels' bytes and flops."""
+    """Of an iteration's operations of one kind, as the program has their times."""
 
-    kernels: int
-    flops: float
-    bytes: float
+    operations: int
     ms: float
 
 
@@ -65,11 +63,8 @@ def told_apart(row: Row, parameters: float) -> None:
 
 
 def summed(made: List[operations.Operation], times: List[float]) -> Dict[str, Sum]:
-    sums: Dict[str, List[float]] = defaultdict(lambda: [0, 0.0, 0.0, 0.0])
+    sums: Dict[str, Tuple[int, float]] = defaultdict(lambda: (0, 0.0))
     for operation, ms in zip(made, times):
-        parts = kinds.kernels(operation) or [kinds.Kernel("nothing", 0, 0, 4)]
-        own = [part for part in parts if part.flops > 0] or parts[:1]
-        for part in parts:
-            share = ms / len(own) if part in own else 0.0
-            sums[part.kind] = [x + y for x, y in zip(sums[part.kind], (1, part.flops, part.bytes, share))]
-    return {kind: Sum(int(s[0]), *s[1:]) for kind, s in sums.items()}
+        count, so_far = sums[kinds.kind_of(operation)]
+        sums[kinds.kind_of(operation)] = count + 1, so_far + ms
+    return {kind: Sum(*s) for kind, s in sums.items()}

@@ -140,6 +140,15 @@ void sn_report_disk(double bandwidth, FILE *out) {
   if (bandwidth > 0) fprintf(out, " of %.4g GB/s", bandwidth / 1e9);
 }
 
+/* Of a question's head: ", frozen: conv*, host 40 us, run and not trained, on rtx4090" */
+static void print_end(const sn_run *run, FILE *f) {
+  if (*run->conditions.freeze) sn_table_printf(f, ", frozen: %s", run->conditions.freeze);
+  if (*run->conditions.host_us) sn_table_printf(f, ", host %s us", run->conditions.host_us);
+  if (run->conditions.inference) fputs(", run and not trained", f);
+  fputs(", on ", f);
+  sn_gpus_print_name(run, f);
+}
+
 /* "vit_b_16, batch 512 of 224x224, amp-bf16, on rtx4090: " */
 static void print_subject(const sn_run *run, const char *gpu_why, const sn_out *out) {
   FILE *f = out->stream;
@@ -148,10 +157,7 @@ static void print_subject(const sn_run *run, const char *gpu_why, const sn_out *
   print_batch(run, f);
   if (run->conditions.accumulate > 1) fprintf(f, ", %" PRIu32 " such batches an update", run->conditions.accumulate);
   if (strcmp(run->conditions.precision, "fp32") != 0) sn_table_printf(f, ", %s", run->conditions.precision);
-  if (*run->conditions.freeze) sn_table_printf(f, ", frozen: %s", run->conditions.freeze);
-  if (run->conditions.inference) fputs(", run and not trained", f);
-  fputs(", on ", f);
-  sn_gpus_print_name(run, f);
+  print_end(run, f);
   if (out->color) fputs("\033[0m", f);
   if (*gpu_why) fprintf(f, " (%s)", gpu_why);
   fputs(": ", f);
@@ -498,10 +504,7 @@ static void print_question(const sn_run *run, const sn_answer *answer, sn_report
     fputs(", as recorded", f);
   else if (!run->conditions.inference)
     sn_table_printf(f, ", %s", run->conditions.optimizer);
-  if (*run->conditions.freeze) sn_table_printf(f, ", frozen: %s", run->conditions.freeze);
-  if (run->conditions.inference) fputs(", run and not trained", f);
-  fputs(", on ", f);
-  sn_gpus_print_name(run, f);
+  print_end(run, f);
   fprintf(f, " (%.1f GiB", (double)run->memory_bytes / GIB);
   if (wish.margin_bytes) fprintf(f, " and %.1f kept free", (double)wish.margin_bytes / GIB);
   fprintf(f, "%s%s)", *wish.gpu_why ? ", " : "", wish.gpu_why);

@@ -227,12 +227,18 @@ sn_status sn__parse_list(const char *what, const char *text, void *place, sn_err
 }
 
 /* The parsers of sim/ name the option themselves. */
+/* Of an option's name a hyphen is an underline of the condition's. */
+static bool is_called(const char *condition, const char *option) {
+  for (; *condition && (*condition == *option || (*condition == '_' && *option == '-')); condition++) option++;
+  return *condition == *option;
+}
+
 sn_status sn__parse_condition(const char *what, const char *text, void *place, sn_err *err) {
   sn_args *args = place;
   sn_conditions conditions = sn_conditions_of(&args->options, NULL);
   for (uint32_t i = 0; i < SN_CONDITION_ROWS; i++) {
     const sn_condition *c = &sn_condition_table[i];
-    if (c->kind != SN_CONDITION_WORD || strcmp(c->name, what + strlen("--")) != 0) continue;
+    if (c->kind != SN_CONDITION_WORD || !is_called(c->name, what + strlen("--"))) continue;
     *(const char **)sn_condition_place(c, &conditions) = text;
     args->gave[i] = true;
     return c->apply(&conditions, &args->options, err);

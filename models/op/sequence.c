@@ -173,18 +173,40 @@ static sn_traffic probabilities_traffic(const sn_layer *layer, double x, double 
   return (sn_traffic){.bytes = {x + y, 3 * y}, .launches = {1, 1}};
 }
 
+/* What attention in parts moves beside its products, in scores of four bytes and in outputs. */
+typedef struct sn_beside {
+  double scores[2], values[2], launches[2];
+} sn_beside;
+
+/* Scores are written, read and written by the softmax, and read. A cap is a division, a hyperbolic tangent and a
+ * product more, each of which reads and writes them; so does what is added to them, a table's numbers by distance and,
+ * in windows that are moved, the mask; backward sums up the table's gradient. Products want a head's numbers side by
+ * side: queries, keys, values and the output are copied, queries scaled, and backward as many, of keys and values
+ * together. What windows cut out is padded, copied and copied back, and moved before and behind. */
+static sn_beside beside_products(const sn_layer *layer) {
+  const sn_attr *a = layer->attr;
+  sn_beside b = {.scores = {4, 6}, .values = {10, 14}, .launches = {9, 11}};
+  if (a->cap > 0) b = (sn_beside){.scores = {10, 13}, .values = {10, 14}, .launches = {12, 14}};
+  if (a->rows > 0) b.scores[0] += 2, b.scores[1] += 3, b.launches[0]++, b.launches[1] += 2;
+  if (a->window > 0) b.values[0] += 6, b.values[1] += 6, b.launches[0] += 3, b.launches[1] += 3;
+  if (a->shift > 0) b.scores[0] += 2, b.values[0] += 4, b.values[1] += 4, b.launches[0] += 3, b.launches[1] += 2;
+  return b;
+}
+
 /* Fused, backward computes the probabilities again: five products for forward's two, and a causal one skips what is
- * masked. In parts they move between the products: forward writes, reads and writes them; a cap is a division, a
- * hyperbolic tangent and a product more, each of which reads and writes them. */
+ * masked. */
 static sn_traffic attention_traffic(const sn_layer *layer, double x, double y, double weight) {
   (void)weight;
   double flops = 2 * (double)layer->macs, in = layer->n_inputs * x;
   const bool caps = layer->attr->cap > 0;
   double scores = layer->attr->parts ? (double)layer->statistics_bytes / (caps ? 2 : 1) : 0;
-  if (layer->attr->parts)
-    return (sn_traffic){.bytes = {in + y + (caps ? 10 : 4) * scores, 2 * (in + y) + (caps ? 13 : 6) * scores},
+  if (layer->attr->parts) {
+    const sn_beside b = beside_products(layer);
+    return (sn_traffic){.bytes = {in + y + b.values[0] * y + b.scores[0] * scores,
+                                  2 * (in + y) + b.values[1] * y + b.scores[1] * scores},
                         .flops = {flops, 2 * flops},
-                        .launches = {caps ? 7 : 4, caps ? 9 : 6}};
+                        .launches = {b.launches[0], b.launches[1]}};
+  }
   if (layer->attr->causal) flops /= 2;
   return (sn_traffic){.bytes = {in + y, 2 * (in + y)}, .flops = {flops, 2.5 * flops}, .launches = {1, 2}};
 }

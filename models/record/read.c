@@ -302,6 +302,7 @@ static sn_status hand_over(sn__reader *r) {
   record->events = sn__list_adopt(r, &r->events, sizeof *record->events);
   record->works = sn__list_adopt(r, &r->works, sizeof *record->works);
   record->convs = sn__list_adopt(r, &r->convs, sizeof *record->convs);
+  record->products = sn__list_adopt(r, &r->products, sizeof *record->products);
   return r->err->code;
 }
 
@@ -325,6 +326,7 @@ static sn_record *read_all(const char *path, source *from, sn_arena *arena, sn_e
   free(r.events.items);
   free(r.works.items);
   free(r.convs.items);
+  free(r.products.items);
   free(r.storages.items);
   free(r.handles.items);
   free(r.ghosts.items);

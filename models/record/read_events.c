@@ -83,19 +83,31 @@ static sn_status add_conv(sn__reader *r, const cJSON *shapes, sn_record_work *wo
   bool known = false;
   memset(&conv, 0, sizeof conv); /* what lies between its members, too */
   if (sn__read_conv(r, shapes, &conv, &known) != SN_OK || !known) return r->err->code;
-  return sn__list_share(r, &r->convs, &r->recent_convs, &conv, sizeof conv, &work->conv);
+  return sn__list_share(r, &r->convs, &r->recent_convs, &conv, sizeof conv, &work->shape);
+}
+
+static sn_status add_product(sn__reader *r, const cJSON *shapes, sn_record_work *work) {
+  sn_record_product product = {0};
+  bool known = false;
+  if (sn__read_product(r, shapes, &product, &known) != SN_OK || !known) return r->err->code;
+  return sn__list_share(r, &r->products, &r->recent_products, &product, sizeof product, &work->shape);
+}
+
+static sn_status add_shape(sn__reader *r, const cJSON *shapes, uint32_t kernel, sn_record_work *work) {
+  uint32_t flags = r->record->kernels[kernel].flags;
+  if (flags & SN_RECORD_CONVOLUTION) return add_conv(r, shapes, work);
+  return flags & SN_RECORD_PRODUCT ? add_product(r, shapes, work) : SN_OK;
 }
 
 static sn_status read_work(sn__reader *r, const cJSON *const *at, const cJSON *shapes, sn_record_op *op) {
   sn_record_work work;
   memset(&work, 0, sizeof work); /* what lies behind its members, too */
-  work.conv = SN_NONE;
+  work.shape = SN_NONE;
   if (sn__read_size(r, at[8], "flops", &work.flops) != SN_OK ||
       sn__read_size(r, at[9], "bytes read", &work.read) != SN_OK ||
       sn__read_size(r, at[10], "bytes written", &work.written) != SN_OK)
     return r->err->code;
-  bool convolution = r->record->kernels[op->kernel].flags & SN_RECORD_CONVOLUTION;
-  if (convolution && cJSON_IsArray(shapes) && add_conv(r, shapes, &work) != SN_OK) return r->err->code;
+  if (cJSON_IsArray(shapes) && add_shape(r, shapes, op->kernel, &work) != SN_OK) return r->err->code;
   return sn__list_share(r, &r->works, &r->recent_works, &work, sizeof work, &op->work);
 }
 

@@ -43,8 +43,8 @@ typedef struct sn__reader {
   unsigned line;
   sn_record *record;
   sn_arena *arena;
-  sn__list ops, refs, arguments, events, works, convs;
-  sn__recent recent_works, recent_convs;
+  sn__list ops, refs, arguments, events, works, convs, products;
+  sn__recent recent_works, recent_convs, recent_products;
   sn__list storages, handles, ghosts; /* sn__alive */
   sn__list call_stack;                /* uint32_t */
   sn__quick quick;
@@ -82,6 +82,8 @@ sn_status sn__read_size(const sn__reader *r, const cJSON *item, const char *what
 
 /* Shapes of a convolution. *known is false where they are of volumes, or grow in more than the batch. */
 sn_status sn__read_conv(const sn__reader *r, const cJSON *shapes, sn_record_conv *conv, bool *known);
+/* Of a product. *known is false where its last two operands are no matrices, or lists of them. */
+sn_status sn__read_product(const sn__reader *r, const cJSON *shapes, sn_record_product *product, bool *known);
 
 /* Item i of a row; NULL where it has none, which is no number and no text. */
 const cJSON *sn__read_item(const cJSON *row, int i);

@@ -86,12 +86,18 @@ typedef struct sn_record_conv {
   uint8_t gradients; /* 0: forward; else a sum of 1, its input's, 2, its weight's, and 4, its bias' */
 } sn_record_conv;
 
+/* Shapes of a product of matrices, or of `count` such. */
+typedef struct sn_record_product {
+  sn_record_size rows, columns, terms, count;
+} sn_record_product;
+
 typedef enum sn_record_phase { SN_RECORD_FORWARD, SN_RECORD_BACKWARD, SN_RECORD_UPDATE } sn_record_phase;
 
 /* What operations do, of which many do the same. */
 typedef struct sn_record_work {
   sn_record_size flops, read, written; /* multiplications and additions; bytes */
-  uint32_t conv;                       /* record->convs[]; SN_NONE: it is none, or over volumes */
+  uint32_t shape; /* of a convolution record->convs[], of a product record->products[]; SN_NONE: of another, or over
+                   * volumes */
 } sn_record_work;
 
 /* One operation. Its storages are refs[first_ref ..]: those it reads, then makes, then changes. */
@@ -150,6 +156,7 @@ typedef struct sn_record {
   const uint32_t *refs, *arguments; /* storages */
   const sn_record_work *works;
   const sn_record_conv *convs;
+  const sn_record_product *products;
   const sn_record_event *events;
 } sn_record;
 

@@ -35,12 +35,12 @@ struct sn_recorded {
                                     * forward made its node */
   bool chosen;                           /* the blocks are the user's choice (--units) */
   uint32_t n_regions;
-  const sn_record_region *regions; /* the outermost ones, in order; of those that keep something */
+  const sn_record_region *regions;       /* the outermost ones, in order; of those that keep something */
   const struct sn_record_owners *owners; /* whose storages are (models/record/owners.h) */
-  const uint32_t *part_of;         /* per operation: which one's part it is; SN_NONE: none's (models/record/kinds.h) */
-  const bool *aside;               /* per storage: a mask or statistics. Both NULL without one run of backward */
-  uint32_t n_again;                /* operations of blocks that run again (models/record/checkpoint.h) */
-  const uint32_t *again; /* per operation: which of the iteration without checkpoints it is once more; SN_NONE:
+  const uint32_t *part_of; /* per operation: which one's part it is; SN_NONE: none's (models/record/kinds.h) */
+  const bool *aside;       /* per storage: a mask or statistics. Both NULL without one run of backward */
+  uint32_t n_again;        /* operations of blocks that run again (models/record/checkpoint.h) */
+  const uint32_t *again;   /* per operation: which of the iteration without checkpoints it is once more; SN_NONE:
                                     * none. NULL: no block runs again */
 };
 

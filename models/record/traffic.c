@@ -12,35 +12,35 @@ static const struct {
   const char *called;
   sn_record_traffic traffic;
 } known[] = {
-    {"empty", {0, 0, 1, 0, false}},
-    {"new_empty", {0, 0, 1, 0, false}},
-    {"new_empty_strided", {0, 0, 1, 0, false}},
-    {"empty_strided", {0, 0, 1, 0, false}},
-    {"empty_like", {0, 0, 1, 0, false}},
-    {"zero_", {0, 1, 1, 1, false}},
-    {"fill_", {0, 1, 1, 1, false}},
-    {"bernoulli_", {0, 1, 1, 1, false}},
-    {"uniform_", {0, 1, 1, 1, false}},
-    {"zeros_like", {0, 1, 1, 1, false}},
-    {"ones_like", {0, 1, 1, 1, false}},
-    {"new_zeros", {0, 1, 1, 1, false}},
-    {"copy_", {1, 0, 1, 1, false}},
-    {"cudnn_batch_norm", {1, 1, 1.5, 1, true}},
-    {"native_batch_norm", {1, 1, 1.5, 1, true}},
-    {"_native_batch_norm_legit", {1, 1, 1.5, 1, true}},
-    {"native_group_norm", {1.5, 1.5, 1, 1, false}},
-    {"cudnn_batch_norm_backward", {5.0 / 3, 5.0 / 3, 1, 1, true}},
-    {"native_batch_norm_backward", {5.0 / 3, 5.0 / 3, 1, 1, true}},
-    {"native_layer_norm_backward", {5.0 / 3, 5.0 / 3, 1, 1, false}},
-    {"native_group_norm_backward", {5.0 / 3, 5.0 / 3, 1, 1, false}},
-    {"max_pool2d_with_indices_backward", {1, 0, 1, 1, false}},
-    {"avg_pool2d_backward", {1, 0, 1, 1, false}},
-    {"slice_backward", {2, 1, 1, 1, false}},
-    {"select_backward", {2, 1, 1, 1, false}},
+    {"empty", {0, 0, 1, 0, SN_RECORD_PLAIN}},
+    {"new_empty", {0, 0, 1, 0, SN_RECORD_PLAIN}},
+    {"new_empty_strided", {0, 0, 1, 0, SN_RECORD_PLAIN}},
+    {"empty_strided", {0, 0, 1, 0, SN_RECORD_PLAIN}},
+    {"empty_like", {0, 0, 1, 0, SN_RECORD_PLAIN}},
+    {"zero_", {0, 1, 1, 1, SN_RECORD_PLAIN}},
+    {"fill_", {0, 1, 1, 1, SN_RECORD_PLAIN}},
+    {"bernoulli_", {0, 1, 1, 1, SN_RECORD_PLAIN}},
+    {"uniform_", {0, 1, 1, 1, SN_RECORD_PLAIN}},
+    {"zeros_like", {0, 1, 1, 1, SN_RECORD_PLAIN}},
+    {"ones_like", {0, 1, 1, 1, SN_RECORD_PLAIN}},
+    {"new_zeros", {0, 1, 1, 1, SN_RECORD_PLAIN}},
+    {"copy_", {1, 0, 1, 1, SN_RECORD_PLAIN}},
+    {"cudnn_batch_norm", {1, 1, 1.5, 1, SN_RECORD_BATCH_NORM}},
+    {"native_batch_norm", {1, 1, 1.5, 1, SN_RECORD_BATCH_NORM}},
+    {"_native_batch_norm_legit", {1, 1, 1.5, 1, SN_RECORD_BATCH_NORM}},
+    {"native_group_norm", {1.5, 1.5, 1, 1, SN_RECORD_PLAIN}},
+    {"cudnn_batch_norm_backward", {5.0 / 3, 5.0 / 3, 1, 1, SN_RECORD_BATCH_NORM}},
+    {"native_batch_norm_backward", {5.0 / 3, 5.0 / 3, 1, 1, SN_RECORD_BATCH_NORM}},
+    {"native_layer_norm_backward", {5.0 / 3, 5.0 / 3, 1, 1, SN_RECORD_BY_COLUMNS}},
+    {"native_group_norm_backward", {5.0 / 3, 5.0 / 3, 1, 1, SN_RECORD_PLAIN}},
+    {"max_pool2d_with_indices_backward", {1, 0, 1, 1, SN_RECORD_PLAIN}},
+    {"avg_pool2d_backward", {1, 0, 1, 1, SN_RECORD_PLAIN}},
+    {"slice_backward", {2, 1, 1, 1, SN_RECORD_PLAIN}},
+    {"select_backward", {2, 1, 1, 1, SN_RECORD_PLAIN}},
 };
 
 sn_record_traffic sn_record_traffic_of(const char *called) {
   for (size_t i = 0; i < sizeof known / sizeof *known; i++)
     if (strcmp(known[i].called, called) == 0) return known[i].traffic;
-  return (sn_record_traffic){1, 1, 1, 1, false};
+  return (sn_record_traffic){1, 1, 1, 1, SN_RECORD_PLAIN};
 }

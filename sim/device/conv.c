@@ -47,10 +47,14 @@ static const double gemm_tile = 64;
  * but not to keep its tensor cores busy, and the clock, which the peak holds too, makes none more of either. */
 static const double half_fill_tiles = 24, half_fill_by_tensor_cores = 4.25, half_fill_by_lanes = 8.5;
 
-/* What direct kernels reach: of the lanes' peak, which wide windows feel, and how often input and output go through
- * memory. For the filter's gradient a block for each element of the window reads all of its channel: caches return a
- * part of that. */
-static const double direct_rate = 0.2, direct_filter_passes = 0.5;
+/* What direct kernels reach of the lanes' peak, which wide windows feel. Of channels first they are PyTorch's own:
+ * unrolled up to 3x3, beyond which each multiplication loads an input and a weight, four times as many as a
+ * multiprocessor loads while it multiplies, and reckons where they are. Of channels last they are cuDNN's. */
+static const double direct_rate = 0.2, direct_rate_rolled = 0.1, direct_unrolled = 9;
+
+/* How often their input and output go through memory for the filter's gradient: a block for each element of the window
+ * reads all of its channel, and caches return a part of that. */
+static const double direct_filter_passes = 0.5;
 
 /* Frequency planes exist twice: as transformed, and transposed for the batched complex product. */
 static const double fft_copies = 2;
@@ -126,10 +130,11 @@ static double direct_bytes(const problem *x) {
   return x->width * (x->n * x->c * strides * x->p * x->q + x->n * x->k * x->p * x->q + weight_count(x));
 }
 
-static int64_t direct_ns(const problem *x, sn_conv_kernel kernel, const sn_device *device) {
+static int64_t direct_ns(const problem *x, sn_conv_kernel kernel, const sn_device *device, const sn_arithmetic *how) {
   double window = x->t * x->r * x->s, bandwidth = device->memory_bandwidth * device->memory_efficiency;
+  double rate = window <= direct_unrolled || how->channels_last ? direct_rate : direct_rate_rolled;
   double passes = kernel == SN_CONV_BACKWARD_FILTER ? fmax(1, direct_filter_passes * window) : 1;
-  double seconds = fmax(direct_flops(x) / (device->flops * direct_rate), direct_bytes(x) * passes / bandwidth);
+  double seconds = fmax(direct_flops(x) / (device->flops * rate), direct_bytes(x) * passes / bandwidth);
   return llround(fmin(seconds, SN_MAX_OP_SECONDS) * 1e9) + device->launch_ns;
 }
 
@@ -266,7 +271,7 @@ bool sn_conv_is_direct(uint32_t channels, uint32_t groups) {
 static int64_t tensor_ns(const problem *x, sn_conv_kernel kernel, const sn_device *device, const sn_arithmetic *how) {
   work w = gemm_work(x);
   double bandwidth = device->memory_bandwidth * device->memory_efficiency;
-  double seconds = fmax(w.flops / (how->flops * how->share), w.bytes / bandwidth);
+  double seconds = fmax(w.flops / (how->flops * how->conv_share), w.bytes / bandwidth);
   if (kernel != SN_CONV_FORWARD && how->width < 4 && !how->channels_last) seconds += 2 * w.bytes / bandwidth;
   return llround(fmin(seconds, SN_MAX_OP_SECONDS) * 1e9) + device->launch_ns;
 }
@@ -311,7 +316,7 @@ uint32_t sn_conv_choices(const sn_layer *layer, sn_shape input, sn_conv_kernel k
     if (can_run(&x, algo, device, how) && measure(&x, algo, kernel, device, how, &choices[n])) n++;
   n = sn_conv_sort(choices, n);
   if (x.direct)
-    retime(choices, n, direct_ns(&x, kernel, device));
+    retime(choices, n, direct_ns(&x, kernel, device, how));
   else if (how->tensor_cores && device->tensor_feed > 0 && choices[0].algo <= SN_GEMM)
     retime(choices, n, tensor_ns(&x, kernel, device, how));
   return n;

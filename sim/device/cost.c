@@ -5,8 +5,8 @@
 #include "base/arena.h"
 #include "base/checked.h"
 #include "models/op/op.h"
-#include "models/record/record.h"
-#include "sim/device/device.h"
+#include "sim/device/device_internal.h"
+#include "sim/device/product.h"
 #include "sim/device/same_costs.h"
 #include "sim/device/scaling.h"
 #include "sim/graph/route.h"
@@ -41,6 +41,7 @@ struct sn_costs {
   sn_optimizer optimizer;
   sn_precision precision;
   bool inference;
+  int64_t host_ns;               /* of PyTorch's host for an operation */
   bool measured;                 /* something is */
   char layouts[SN_LAYOUTS_TEXT]; /* empty: plain */
   const int64_t *transfers;      /* of a route; NULL: none */
@@ -57,19 +58,8 @@ static sn_traffic traffic_of(const sn_layer *layer, double x, double y, double w
   return op->traffic ? op->traffic(layer, x, y, weight) : (sn_traffic){0};
 }
 
-/* `rate`: FLOP/s that are attainable. */
-static int64_t roofline(const sn_device *d, double rate, double flops, double bytes, double launches) {
-  double seconds = fmax(flops / rate, bytes / (d->memory_bandwidth * d->memory_efficiency));
-  return llround(fmin(seconds, SN_MAX_OP_SECONDS) * 1e9) + llround(launches) * d->launch_ns;
-}
-
-/* Of the attainable bandwidth, what a batch norm of two bytes an element reaches. */
-static double norm_share(const sn_device *d) {
-  return d->norm_efficiency > 0 ? d->norm_efficiency : 1;
-}
-
 static int64_t moved(const sn_device *d, double bytes, double launches) {
-  return roofline(d, 1, 0, bytes, launches);
+  return sn__roofline_ns(d, 1, 0, bytes, launches);
 }
 
 static void sort_list(conv_list *list) {
@@ -193,10 +183,37 @@ static bool copy_fastest(sn_costs *costs, layer_cost *cost, uint64_t workspace) 
   return cost->conv && room;
 }
 
+/* Of two bytes an element on tensor cores product by product. */
+static int64_t pass_ns(const sn_device *d, const sn_layer *layer, sn_pass pass, const sn_arithmetic *how,
+                       const sn_traffic *t) {
+  sn_product products[SN_MOST_PRODUCTS];
+  double bytes = t->bytes[pass], seconds = 0;
+  uint32_t count = how->tensor_cores && how->width < 4 ? sn_products_of(layer, pass, &bytes, products) : 0;
+  if (count == 0) return sn__roofline_ns(d, how->flops * how->share, t->flops[pass], bytes, t->launches[pass]);
+  for (uint32_t i = 0; i < count; i++) seconds += sn_product_seconds(d, how, &products[i], bytes / count);
+  return llround(fmin(seconds, SN_MAX_OP_SECONDS) * 1e9) + moved(d, t->bytes[pass] - bytes, t->launches[pass]);
+}
+
+/* What the sums for a layer norm's parameters, which read input and gradient, take beyond the time of their bytes. */
+static int64_t columns_ns(const sn_device *d, const sn_layer *layer, double x, double width) {
+  double seconds = sn_columns_seconds(d, 2 * x, layer->out.c, width);
+  return llround(fmin(seconds, SN_MAX_OP_SECONDS) * 1e9) - moved(d, 2 * x, 0);
+}
+
+/* Whether a convolution beside a LAYER_NORM, which wants an image's channels side by side, so lies in PyTorch: what
+ * its module turns for the norm is no copy, and nothing behind it turns back. */
+static bool lies_last(const sn_net *net, const sn_layer *layer) {
+  if (!sn_op_of(layer)->convolves) return false;
+  const sn_value *from = &net->values[net->inputs[layer->first_input]], *to = &net->values[layer->first_output];
+  if (net->layers[from->producer].op == SN_DATA || to->consumer == SN_NONE) return false;
+  return net->layers[from->producer].op == SN_LAYER_NORM || net->layers[to->consumer].op == SN_LAYER_NORM;
+}
+
 static bool add_layer(sn_costs *costs, const sn_net *net, uint32_t index, const sn_widths *w, const sn_device *device,
                       sn__same_costs *twins) {
   const sn_layer *layer = &net->layers[index];
-  bool alone = layer->op == SN_DATA || device->cores.count > 0 || w->made; /* values of several widths */
+  const bool last = lies_last(net, layer);
+  bool alone = layer->op == SN_DATA || device->cores.count > 0 || w->made /* values of several widths */ || last;
   uint32_t twin = alone ? 0 : sn__same_costs_find(twins, net, index);
   layer_cost *cost = twin > 0 ? costs->layers[twin] : sn_arena_alloc(costs->arena, 1, sizeof *cost);
   costs->layers[index] = cost;
@@ -208,14 +225,16 @@ static bool add_layer(sn_costs *costs, const sn_net *net, uint32_t index, const 
   double weight = sn_precision_casts_weights(w->precision, layer) ? 2 : sn_precision_parameter_bytes(w->precision);
   if (layer->nf4) weight = 0.5 + 2 * weight; /* read, written in full width, and read again */
   sn_arithmetic how = sn_device_arithmetic(device, w->precision, is_product(layer, input, w->precision), (x + y) / 2);
+  how.channels_last = last;
   sn_traffic t = traffic_of(layer, x * elements(input), y * elements(layer->out), weight);
   if (layer->op == SN_BN && costs->inference) t.bytes[SN_FORWARD] -= x * elements(input); /* not for statistics */
   double casts = add_casts(cost, net, layer, w, device);
-  double norm = layer->op == SN_BN && x < 4 ? norm_share(device) : 1;
+  double norm = layer->op == SN_BN && x < 4 ? sn__norm_share(device) : 1;
   for (sn_pass pass = SN_FORWARD; pass <= SN_BACKWARD; pass++) {
-    cost->ns[pass] = roofline(device, how.flops * how.share, t.flops[pass], t.bytes[pass] / norm, t.launches[pass]);
-    cost->launch_ns[pass] = llround(t.launches[pass]) * device->launch_ns;
+    t.bytes[pass] /= norm;
+    cost->ns[pass] = pass_ns(device, layer, pass, &how, &t);
   }
+  if (layer->op == SN_LAYER_NORM) cost->ns[SN_BACKWARD] += columns_ns(device, layer, x * elements(input), x);
   if (casts > 0) cost->ns[SN_FORWARD] += moved(device, casts, 1);
   if (layer->op == SN_FORK) cost->ns[SN_BACKWARD] -= cost->ns[SN_BACKWARD] % cost->sums; /* of whole ns */
   return !sn_op_of(layer)->convolves || add_conv(costs, layer, input, device, &how, cost);
@@ -273,6 +292,7 @@ sn_costs *sn_costs_new_in(const sn_net *net, const sn_device *device, sn_iterati
     costs->precision = iteration.precision;
     costs->inference = iteration.inference;
     costs->device = device;
+    costs->host_ns = sn_host_ns(device, sn_iteration_host_us(iteration));
     costs->layers = sn_arena_alloc(arena, net->n_layers, sizeof(layer_cost *));
   }
   bool good = costs && costs->layers;
@@ -489,61 +509,6 @@ int64_t sn_costs_step(const sn_costs *costs, uint32_t layer, sn_pass pass, const
   return add_up(costs->layers[layer], pass, algo, false);
 }
 
-/* The layer that a recorded convolution would be; false where its output has no size. */
-static bool conv_layer(const sn_step_work *work, sn_attr *attr, sn_layer *layer, sn_shape *input) {
-  const sn_record_conv *c = work->conv;
-  const uint32_t in[2] = {c->h, c->w}, kernel[2] = {c->kernel_h, c->kernel_w};
-  double out[2];
-  for (int i = 0; i < 2; i++) {
-    double reach = (double)c->dilation[i] * (kernel[i] - 1.0), pads = 2.0 * c->pad[i];
-    out[i] = c->transposed ? (in[i] - 1.0) * c->stride[i] - pads + reach + 1
-                           : floor((in[i] + pads - reach - 1) / c->stride[i]) + 1;
-    if (out[i] < 1 || out[i] > SN_MAX_DIM) return false;
-  }
-  *attr = (sn_attr){.channels = c->out,
-                    .kernel_h = c->kernel_h,
-                    .kernel_w = c->kernel_w,
-                    .stride_h = c->stride[0],
-                    .stride_w = c->stride[1],
-                    .pad_h = c->pad[0],
-                    .pad_w = c->pad[1],
-                    .dilation_h = c->dilation[0],
-                    .dilation_w = c->dilation[1],
-                    .groups = c->groups};
-  *input = (sn_shape){work->images, c->c, c->h, c->w};
-  *layer = (sn_layer){.op = c->transposed ? SN_DECONV : SN_CONV,
-                      .attr = attr,
-                      .out = {work->images, c->out, (uint32_t)out[0], (uint32_t)out[1]}};
-  return true;
-}
-
-/* By the fastest algorithms, as described convolutions have them. */
-static int64_t conv_ns(const sn_device *d, const sn_step_work *work, const sn_arithmetic *how) {
-  sn_attr attr;
-  sn_layer layer;
-  sn_shape input;
-  int64_t ns = 0;
-  if (work->images == 0 || !conv_layer(work, &attr, &layer, &input)) return 0;
-  for (sn_conv_kernel k = 0; k < SN_CONV_KERNELS; k++) {
-    sn_conv_choice choices[SN_CONV_ALGOS];
-    bool has = k == SN_CONV_FORWARD ? work->conv->gradients == 0 : work->conv->gradients & k;
-    if (has && sn_conv_choices(&layer, input, k, d, how, choices) > 0) ns += choices[0].ns;
-  }
-  return ns;
-}
-
-/* fp32 as PyTorch computes it unless told otherwise: convolutions by TF32 where the device has it, products not. */
-static int64_t work_ns(const sn_device *d, const sn_step_work *work) {
-  const sn_record_conv *c = work->conv;
-  bool product = work->flops > 0 && !(c && sn_conv_is_direct(c->c, c->groups));
-  sn_precision precision = work->narrow ? SN_BF16 : c ? SN_TF32_CONV : SN_FP32;
-  sn_arithmetic how = sn_device_arithmetic(d, precision, product, work->narrow ? 2 : 4);
-  how.channels_last = work->channels_last;
-  int64_t ns = c ? conv_ns(d, work, &how) : 0;
-  double bytes = work->norm && work->narrow ? work->bytes / norm_share(d) : work->bytes;
-  return ns > 0 ? ns : roofline(d, how.flops * how.share, work->flops, bytes, work->launches);
-}
-
 sn_status sn_costs_set_transfers(sn_costs *costs, const int64_t *ns, uint32_t count, sn_err *err) {
   int64_t *copy = sn_arena_alloc(costs->arena, count, sizeof *copy);
   if (!copy) return sn_fail_memory(err);
@@ -561,7 +526,7 @@ static int64_t beside_ns(const sn_costs *costs, const sn_route *route, const sn_
 
 int64_t sn_costs_of(const sn_costs *costs, const sn_route *route, const sn_step *step, const uint8_t algo[2]) {
   if (sn_step_moves(step)) return beside_ns(costs, route, step);
-  if (route->work) return work_ns(costs->device, &route->work[step - route->steps]);
+  if (route->work) return sn__work_ns(costs->device, &route->work[step - route->steps]);
   int64_t ns = step->kernel == SN_SUM ? sn_costs_kernel(costs, step, algo, false)
                                       : sn_costs_step(costs, step->layer, step->pass, algo);
   return sn_step_share(step, ns, costs->layers[step->layer]->launch_ns[step->pass]);
@@ -569,8 +534,8 @@ int64_t sn_costs_of(const sn_costs *costs, const sn_route *route, const sn_step 
 
 int64_t sn_costs_host_ns(const sn_costs *costs, const sn_route *route, const sn_step *step) {
   if (costs->measured || step->kernel == SN_TRANSFER) return 0;
-  if (route->work) return route->work[step - route->steps].launches * costs->device->host_ns;
-  return route->dialect->eager && step->pass != SN_UPDATE ? costs->device->host_ns : 0;
+  if (route->work) return route->work[step - route->steps].launches * costs->host_ns;
+  return route->dialect->eager && step->pass != SN_UPDATE ? costs->host_ns : 0;
 }
 
 int64_t sn_costs_step_known(const sn_costs *costs, uint32_t layer, sn_pass pass, const uint8_t algo[2]) {

@@ -19,7 +19,8 @@
 typedef struct architecture {
   const char *name;
   double gemm_efficiency, conv_efficiency, memory_efficiency;
-  double tensor_feed, norm_efficiency; /* TFLOP/s; see sn_device */
+  double tensor_feed, product_feed; /* TFLOP/s; see sn_device */
+  double norm_efficiency;
   bool winograd;
   double launch_us, malloc_us, free_us;
   struct {
@@ -33,17 +34,17 @@ enum { BLAS = 8519680, BLAS_HOPPER = 33554432 };
 
 /* Where the contexts come from: docs/devices.md. */
 static const architecture architectures[] = {
-    {"kepler", 0.60, 0.36, 0.55, 0, 0, false, 12, 200, 200, {0.12, 0, 0}, {0.85, 1.07}, BLAS},
-    {"maxwell", 0.75, 0.60, 0.75, 0, 0, true, 8, 120, 120, {0.12, 0, 0}, {0.85, 1.07}, BLAS},
-    {"pascal", 0.75, 0.62, 0.78, 0, 0, true, 7, 120, 120, {0.12, 0.12, 0.80}, {0.85, 1.07}, BLAS},
-    {"volta", 0.80, 0.65, 0.82, 6.5, 0.7, true, 6, 110, 110, {0.42, 0, 0}, {0.85, 1.07}, BLAS},
-    {"turing", 0.75, 0.62, 0.80, 6.5, 0.7, true, 6, 110, 110, {0.13, 0.11, 1.10}, {0.85, 1.07}, BLAS},
-    {"ampere", 0.75, 0.60, 0.85, 6.5, 0.7, true, 5, 110, 110, {0.42, 0.17, 0.95}, {1.43, 1.79}, BLAS},
-    {"ada", 0.70, 0.55, 0.85, 6.5, 0.7, true, 4, 110, 110, {0.44, 0.11, 0.51}, {1.43, 1.79}, BLAS},
-    {"hopper", 0.75, 0.60, 0.85, 14, 0.7, true, 4, 110, 110, {0.59, 0.59, 0.59}, {1.43, 1.79}, BLAS_HOPPER},
-    {"blackwell", 0.70, 0.55, 0.85, 6.5, 0.7, true, 4, 110, 110, {0.59, 0.58, 0.60}, {1.43, 1.79}, BLAS_HOPPER},
+    {"kepler", 0.60, 0.36, 0.55, 0, 0, 0, false, 12, 200, 200, {0.12, 0, 0}, {0.85, 1.07}, BLAS},
+    {"maxwell", 0.75, 0.60, 0.75, 0, 0, 0, true, 8, 120, 120, {0.12, 0, 0}, {0.85, 1.07}, BLAS},
+    {"pascal", 0.75, 0.62, 0.78, 0, 0, 0, true, 7, 120, 120, {0.12, 0.12, 0.80}, {0.85, 1.07}, BLAS},
+    {"volta", 0.80, 0.65, 0.82, 6.5, 20, 0.7, true, 6, 110, 110, {0.42, 0, 0}, {0.85, 1.07}, BLAS},
+    {"turing", 0.75, 0.62, 0.80, 6.5, 20, 0.7, true, 6, 110, 110, {0.13, 0.11, 1.10}, {0.85, 1.07}, BLAS},
+    {"ampere", 0.75, 0.60, 0.85, 6.5, 20, 0.7, true, 5, 110, 110, {0.42, 0.17, 0.95}, {1.43, 1.79}, BLAS},
+    {"ada", 0.70, 0.55, 0.85, 6.5, 20, 0.7, true, 4, 110, 110, {0.44, 0.11, 0.51}, {1.43, 1.79}, BLAS},
+    {"hopper", 0.75, 0.60, 0.85, 14, 14, 0.7, true, 4, 110, 110, {0.59, 0.59, 0.59}, {1.43, 1.79}, BLAS_HOPPER},
+    {"blackwell", 0.70, 0.55, 0.85, 6.5, 20, 0.7, true, 4, 110, 110, {0.59, 0.58, 0.60}, {1.43, 1.79}, BLAS_HOPPER},
     /* AMD's; assumed throughout */
-    {"cdna", 0.60, 0.45, 0.75, 0, 0, false, 6, 110, 110, {0.42, 0, 0}, {1.43, 1.79}, BLAS},
+    {"cdna", 0.60, 0.45, 0.75, 0, 0, 0, false, 6, 110, 110, {0.42, 0, 0}, {1.43, 1.79}, BLAS},
 };
 
 /* Cards whose published times were looked at when the constants of their architecture, or of a device of cores its law,
@@ -53,7 +54,7 @@ static const struct {
 } fitted[] = {{"kepler", "k40c"}, {"ampere", "rtx3090"}, {"ada", "rtx4090"}, {"", "knl7250"}};
 
 /* A device of cores has a law instead. */
-static const architecture of_cores = {"", 1, 1, 1, 0, 0, false, 0, 0, 0, {0, 0, 0}, {0, 0}, 0};
+static const architecture of_cores = {"", 1, 1, 1, 0, 0, 0, false, 0, 0, 0, {0, 0, 0}, {0, 0}, 0};
 static const char *const not_of_cores[] = {"architecture",    "library_context_gib", "gemm_efficiency",
                                            "conv_efficiency", "memory_efficiency",   "winograd",
                                            "launch_us",       "malloc_us",           "free_us"};
@@ -242,6 +243,7 @@ static sn_status read_rates(const sn_json *doc, sn_device *d, sn_err *err) {
   d->memory_efficiency = read_amount(doc, "memory_efficiency", 1, 1, a->memory_efficiency, err);
   bool own = sn_json_has(sn_json_root(doc), "gemm_efficiency") || sn_json_has(sn_json_root(doc), "conv_efficiency");
   d->tensor_feed = own ? 0 : a->tensor_feed * 1e12;
+  d->product_feed = own ? 0 : a->product_feed * 1e12;
   d->norm_efficiency = a->norm_efficiency;
   d->launch_ns = read_us(doc, "launch_us", a->launch_us, err);
   d->host_ns = d->cores.count > 0 ? 0 : read_us(doc, "host_us", host_us, err);
@@ -357,18 +359,21 @@ static double multiprocessors_of(const sn_device *d) {
 
 /* A multiprocessor multiplies no faster than its operands come: it takes 1 / peak + 1 / feed for an operation. Of TF32 they are
  * twice as wide. */
-static double tensor_share(const sn_device *d, sn_precision precision, double flops) {
-  if (d->tensor_feed == 0) return d->gemm_efficiency;
-  bool tf32 = precision == SN_TF32 || precision == SN_TF32_CONV;
+static double tensor_share(const sn_device *d, double feed, bool tf32, double flops) {
+  if (feed == 0) return d->gemm_efficiency;
   double each = flops / multiprocessors_of(d) * (tf32 ? 2 : 1);
-  return (tf32 ? tf32_share : 1) / (1 + each / d->tensor_feed);
+  return (tf32 ? tf32_share : 1) / (1 + each / feed);
 }
 
 sn_arithmetic sn_device_arithmetic(const sn_device *d, sn_precision precision, bool product, double width) {
   double flops = product ? d->tensor_flops[precision] : 0;
   if (flops == 0) return (sn_arithmetic){.flops = d->flops, .share = d->gemm_efficiency, .width = width};
-  return (sn_arithmetic){
-      .flops = flops, .share = tensor_share(d, precision, flops), .width = width, .tensor_cores = true};
+  const bool tf32 = precision == SN_TF32 || precision == SN_TF32_CONV;
+  return (sn_arithmetic){.flops = flops,
+                         .share = tensor_share(d, tf32 ? d->tensor_feed : d->product_feed, tf32, flops),
+                         .conv_share = tensor_share(d, d->tensor_feed, tf32, flops),
+                         .width = width,
+                         .tensor_cores = true};
 }
 
 void sn_device_set_links(sn_device *d, double bandwidth) {

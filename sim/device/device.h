@@ -66,6 +66,7 @@ struct sn_device {
   /* FLOP/s of tensor cores for each multiprocessor, of two bytes an element, at which operands come half as fast as they
    * could be multiplied; 0: the shares above hold for tensor cores, too. */
   double tensor_feed;
+  double product_feed; /* the same of products of matrices, whose operands lie as they are taken; of two bytes alone */
   double norm_efficiency; /* share of the attainable bandwidth, of batch norms of two bytes; 0: all of it */
   bool winograd;          /* Winograd kernels are worth using (Maxwell and later) */
   double link_bandwidth[SN_EXTERNAL_COUNT]; /* bytes/s, one direction, pinned; of a disk attainable */
@@ -118,10 +119,16 @@ sn_status sn_device_check_precision(const sn_device *device, sn_precision precis
  * else fp32. net NULL: some network. */
 sn_precision sn_device_starts_in(const sn_device *device, const sn_net *net);
 
+/* Whether a text is microseconds for an operation of PyTorch's host, 0 to a second; SN_BAD_USAGE. */
+sn_status sn_host_us_check(const char *text, sn_err *err);
+/* Of such a text; of "" the device's. */
+int64_t sn_host_ns(const sn_device *device, const char *text);
+
 /* How an operation computes. */
 struct sn_arithmetic {
   double flops;       /* FLOP/s at peak */
-  double share;       /* of it, what products of matrices reach; of convolutions on tensor cores, too */
+  double share;       /* of it, what products of matrices reach */
+  double conv_share;  /* and convolutions on tensor cores */
   double width;       /* bytes of an element, of what moves most */
   bool channels_last; /* so lie a convolution's operands; else they are turned where a kernel wants that */
   bool tensor_cores;  /* which no FFT and no Winograd convolution uses: of four bytes they are done without */

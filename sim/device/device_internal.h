@@ -1,4 +1,5 @@
-/* Parts of reading a device profile that sim/device/device.c leaves to others. */
+/* Parts of reading a device profile that sim/device/device.c leaves to others, and of the cost model (cost.c) that others
+ * leave to sim/device/work.c. */
 #ifndef SN_SIM_DEVICE_DEVICE_INTERNAL_H
 #define SN_SIM_DEVICE_DEVICE_INTERNAL_H
 
@@ -12,5 +13,14 @@ sn_status sn__cores_read(const sn_json *doc, const cJSON *object, sn_cores *core
 bool sn__is_manycore(const char *name);
 /* A machine of so many cores, by estimates: "manycore:cores=N,slots=S,tile=T". SN_BAD_USAGE. */
 sn_status sn__manycore(const char *name, sn_device *device, sn_err *err);
+
+struct sn_step_work;
+
+/* The larger of arithmetic and moved bytes, and the launches. `rate`: FLOP/s that are attainable. */
+int64_t sn__roofline_ns(const sn_device *d, double rate, double flops, double bytes, double launches);
+/* Of the attainable bandwidth, what a batch norm of two bytes an element reaches. */
+double sn__norm_share(const sn_device *d);
+/* An operation of a recording. */
+int64_t sn__work_ns(const sn_device *d, const struct sn_step_work *work);
 
 #endif

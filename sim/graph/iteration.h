@@ -31,11 +31,17 @@ typedef struct sn_iteration {
   sn_mesh mesh; /* on how many GPUs, and how they share it */
   const char
       *freeze; /* layers that are not trained (sim/graph/freeze.h); NULL or "": none. Must outlive the iteration */
+  const char *host_us; /* what PyTorch's host takes for an operation, sn_host_ns(); the same */
 } sn_iteration;
 
 /* "" where nothing is frozen. */
 static inline const char *sn_iteration_freeze(sn_iteration iteration) {
   return iteration.freeze ? iteration.freeze : "";
+}
+
+/* "" where nothing is said. */
+static inline const char *sn_iteration_host_us(sn_iteration iteration) {
+  return iteration.host_us ? iteration.host_us : "";
 }
 
 /* Gradients of parameters outlive the batch that they are of. */

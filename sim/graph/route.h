@@ -143,13 +143,16 @@ typedef struct sn_sum {
 
 /* What a step of a recording costs; steps of described networks cost what their layer's pass does (sim/device/cost.h). */
 typedef struct sn_step_work {
-  const char *called;                /* what PyTorch calls it, "convolution" */
-  double flops, bytes;               /* multiplications and additions; read and written by its kernels */
-  const struct sn_record_conv *conv; /* a convolution's shapes; NULL: it is none */
-  uint32_t images;                   /* of its input */
-  int launches;                      /* kernels */
-  bool narrow;                       /* in two bytes */
-  bool norm, channels_last;          /* a batch norm; a convolution of such operands */
+  const char *called;                      /* what PyTorch calls it, "convolution" */
+  double flops, bytes;                     /* multiplications and additions; read and written by its kernels */
+  const struct sn_record_conv *conv;       /* a convolution's shapes; NULL: it is none */
+  const struct sn_record_product *product; /* a product's; the same */
+  uint32_t batch;
+  uint32_t columns;         /* of the backward of a layer norm: of each of its rows, which are the gradients of
+                                        its parameters; 0: of anything else */
+  int launches;             /* kernels */
+  bool narrow;              /* in two bytes */
+  bool norm, channels_last; /* a batch norm; a convolution of such operands */
 } sn_step_work;
 
 /* What crosses links, of steps SN_TRANSFER; and what is copied into and out of that, of SN_PACK and SN_UNPACK. */

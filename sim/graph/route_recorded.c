@@ -214,13 +214,6 @@ static void be_born(maker *m, uint32_t index, const uint32_t *makes, uint32_t n_
   }
 }
 
-/* Of a convolution's input; 0: it is none, or no batch has so many. */
-static uint32_t images_of(const maker *m, uint32_t conv) {
-  if (conv == SN_NONE) return 0;
-  double images = sn_record_amount(m->record->convs[conv].n, m->net->batch);
-  return images >= 1 && images <= SN_MAX_DIM ? (uint32_t)images : 0;
-}
-
 /* Whether it makes anything, of some bytes, behind its result. */
 static bool keeps_more(const maker *m, const sn_record_op *op) {
   const uint32_t *makes = &m->record->refs[op->first_ref + op->n_reads];
@@ -239,17 +232,39 @@ static double bytes_of(const maker *m, const sn_record_op *op, const sn_record_t
   return t->keeping > 1 && keeps_more(m, op) ? t->keeping * once : once;
 }
 
+/* What its second result, the gradient of its factors, has of elements. */
+static uint32_t columns_of(const maker *m, const sn_record_op *op) {
+  if (op->n_makes < 2) return 0;
+  uint32_t factors = m->record->refs[op->first_ref + op->n_reads + 1];
+  uint64_t bytes = sn_record_bytes(&m->record->storages[factors], m->net->batch);
+  return (uint32_t)sn_min(bytes / (op->narrow ? 2 : 4), SN_MAX_DIM);
+}
+
+/* NULL: it is none. What else multiplies, a recurrent kernel, may have two operands that would fit together. */
+static const sn_record_product *product_of(const maker *m, const sn_record_op *op) {
+  const sn_record_work *work = &m->record->works[op->work];
+  if (work->shape == SN_NONE || !(m->record->kernels[op->kernel].flags & SN_RECORD_PRODUCT)) return NULL;
+  const sn_record_product *p = &m->record->products[work->shape];
+  const uint32_t batch = m->net->batch;
+  double terms = sn_record_amount(p->count, batch) * sn_record_amount(p->terms, batch);
+  double flops = 2 * sn_record_amount(p->rows, batch) * sn_record_amount(p->columns, batch) * terms;
+  return flops == sn_record_amount(work->flops, batch) ? p : NULL;
+}
+
 static sn_step_work work_of(const maker *m, const sn_record_op *op) {
   const sn_record_kernel *kernel = &m->record->kernels[op->kernel];
   const sn_record_work *work = &m->record->works[op->work];
+  const bool shaped = work->shape != SN_NONE, convolves = kernel->flags & SN_RECORD_CONVOLUTION;
   return (sn_step_work){.called = kernel->called,
                         .flops = sn_record_amount(work->flops, m->net->batch),
                         .bytes = bytes_of(m, op, &kernel->traffic),
                         .launches = kernel->traffic.launches,
-                        .conv = work->conv == SN_NONE ? NULL : &m->record->convs[work->conv],
-                        .images = images_of(m, work->conv),
+                        .conv = shaped && convolves ? &m->record->convs[work->shape] : NULL,
+                        .product = product_of(m, op),
+                        .batch = m->net->batch,
+                        .columns = kernel->traffic.kernel == SN_RECORD_BY_COLUMNS ? columns_of(m, op) : 0,
                         .narrow = op->narrow,
-                        .norm = kernel->traffic.norm,
+                        .norm = kernel->traffic.kernel == SN_RECORD_BATCH_NORM,
                         .channels_last = kernel->flags & SN_RECORD_CHANNELS_LAST};
 }
 

@@ -273,8 +273,7 @@ static void sum_up(maker *m) {
   uint32_t first = first_group(m);
   if (first == SN_NONE) return;
   if (m->e.route->n_steps == 0) /* the root has nothing to gather */
-    sn__edit_step(&m->e, layer_of(m, first), SN_FORWARD, SN_PACK,
-                  transfer(m, first, SN_ALL_GATHER, SN_MESH_FSDP, 0));
+    sn__edit_step(&m->e, layer_of(m, first), SN_FORWARD, SN_PACK, transfer(m, first, SN_ALL_GATHER, SN_MESH_FSDP, 0));
   for (uint32_t i = 0; i < m->g.n_parameters; i++) {
     const sn__parameter *p = &m->g.parameters[i];
     if (p->gradient == SN_NONE || m->mesh->sync_each) continue;

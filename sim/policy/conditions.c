@@ -2,6 +2,7 @@
 #include "sim/policy/conditions.h"
 
 #include "models/net/globs.h"
+#include "sim/device/device.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -26,6 +27,7 @@ sn_conditions sn_conditions_of(const sn_options *options, const sn_net *net) {
                          .parallel = own_text(options->iteration.mesh.text),
                          .cluster = own_text(options->cluster.name),
                          .nodes = *options->cluster.name ? options->cluster.nodes : 0,
+                         .host_us = sn_iteration_host_us(options->iteration),
                          .shared_link = options->shared_link};
 }
 
@@ -89,6 +91,11 @@ static sn_status apply_nodes(const sn_conditions *c, sn_options *o, sn_err *err)
   if (c->nodes == 0 || c->nodes == o->cluster.nodes) return err->code;
   if (*o->cluster.name) return sn_cluster_set_nodes(&o->cluster, c->nodes, err);
   return sn_fail(err, SN_BAD_USAGE, "--nodes %" PRIu32 ": of which cluster? Say --cluster, too", c->nodes);
+}
+
+static sn_status apply_host_us(const sn_conditions *c, sn_options *o, sn_err *err) {
+  o->iteration.host_us = c->host_us;
+  return *c->host_us ? sn_host_us_check(c->host_us, err) : err->code;
 }
 
 static sn_status apply_shared_link(const sn_conditions *c, sn_options *o, sn_err *err) {

@@ -33,6 +33,7 @@
  *   parallel          on how many GPUs, and how they share it, "fsdp=8"; "": on one (sim/graph/mesh.h)
  *   cluster           which GPUs those are, and how they speak to each other (sim/cluster/cluster.h); "": not said
  *   nodes             of that; 0: as many as it says, or as the GPUs take
+ *   host_us           microseconds that PyTorch's host takes for an operation; "": what the profile says
  *   shared_link       copies of both directions share the link's bandwidth
  */
 #define SN_CONDITIONS(X)                                                                                               \
@@ -48,6 +49,7 @@
   X(const char *, parallel, "", false, "", "GPUs", NULL)                                                               \
   X(const char *, cluster, "", false, "", "cluster", NULL)                                                             \
   X(uint32_t, nodes, "0", false, "nodes", "nodes", NULL)                                                               \
+  X(const char *, host_us, "", false, "us", "host", NULL)                                                              \
   X(bool, shared_link, "false", true, "own|shared", "link", "links")
 
 #define SN_CONDITION_MEMBER(type, name, usual, told, over, title, axis) type name;

@@ -212,10 +212,16 @@ static void no_member_is_forgotten(void **unused) {
   MARK(covered, sn_run, results);
   MARK(covered, sn_run, failures);
   MARK(covered, sn_run, origins);
+  MARK(covered, sn_run, n_stages); /* pipelines are not stored */
+  MARK(covered, sn_run, stages);
   MARK(covered, sn_run, arena);
   assert_covered(covered, sizeof(sn_run));
   memset(covered, 0, sizeof covered);
   mark_table(covered, &sn__results);
+  MARK(covered, sn_result, shared.hop_bytes); /* a stage's */
+  MARK(covered, sn_result, shared.forward_ns);
+  MARK(covered, sn_result, shared.backward_ns);
+  MARK(covered, sn_result, shared.update_ns);
   assert_covered(covered, sizeof(sn_result));
   memset(covered, 0, sizeof covered);
   mark_table(covered, &sn__route);

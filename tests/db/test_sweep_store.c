@@ -19,6 +19,7 @@ static sn_sweep_row sample_row(uint32_t point) {
                         .conditions.accumulate = point < 6 ? point : 1,
                         .conditions.inference = point == 4,
                         .conditions.freeze = point == 3 ? "conv*" : "",
+                        .conditions.host_us = point == 4 ? "25" : "",
                         .conditions.precision = point == 5 ? "amp-bf16" : "fp32",
                         .conditions.parallel = point == 2 ? "fsdp=8" : "",
                         .conditions.cluster = point == 2 ? "h100x8" : "",

@@ -72,7 +72,9 @@ static void expect_same_work(const sn_route *a, const sn_route *b) {
     const sn_step_work *x = &a->work[s], *y = &b->work[s];
     assert_ptr_equal(x->called, y->called);
     assert_ptr_equal(x->conv, y->conv);
-    assert_true(x->flops == y->flops && x->bytes == y->bytes && x->images == y->images && x->launches == y->launches);
+    assert_ptr_equal(x->product, y->product);
+    assert_int_equal(x->columns, y->columns);
+    assert_true(x->flops == y->flops && x->bytes == y->bytes && x->batch == y->batch && x->launches == y->launches);
     assert_true(x->narrow == y->narrow && x->norm == y->norm && x->channels_last == y->channels_last);
   }
 }

@@ -94,6 +94,7 @@ static inline sn_run *curve_run(const char *net, const curve_layer *layers, uint
   run->conditions.precision = "fp32";
   run->conditions.freeze = "";
   run->conditions.parallel = run->conditions.cluster = "";
+  run->conditions.host_us = "";
   run->costs = "model";
   run->device = run->data = "";
   run->n_steps = 2 * n;

@@ -55,6 +55,7 @@ static char *draw(bool known) {
                       .conditions.freeze = "",
                       .conditions.parallel = "",
                       .conditions.cluster = "",
+                      .conditions.host_us = "",
                       .net = "mine",
                       .net_name = "mine",
                       .gpu = "knl7250",

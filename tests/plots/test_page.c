@@ -248,6 +248,7 @@ static sn_sweep make_sweep(uint32_t n_rows) {
                              .conditions.freeze = "",
                              .conditions.parallel = "",
                              .conditions.cluster = "",
+                             .conditions.host_us = "",
                              .batch = 4 - i,
                              .strategy = i == 3 ? evil : "s",
                              .failure = i == 2 ? evil : "",

@@ -2,6 +2,8 @@
  * expected.csv), whatever the batch; plans of all other strategies are proved or refused with a reason. */
 #include "tests/support/live_of.h"
 
+#include "models/record/record.h"
+
 #include <stdio.h>
 
 #define DATA SNSIM_SOURCE_DIR "/tests/record/data/"
@@ -124,6 +126,34 @@ static void kernels_move_what_they_read_again(void **state) {
   sn_net_free(net);
 }
 
+/* Of a product of matrices its shapes make the flops. What a recurrent kernel has among its operands, two states of as
+ * many rows as columns, is none, though it would fit together. */
+static void shapes_are_of_products(void **state) {
+  (void)state;
+  static const char *const files[] = {"lstm.rec.gz", "transformer.rec.gz", "resnet18.rec.gz"};
+  uint32_t products = 0;
+  for (size_t f = 0; f < sizeof files / sizeof *files; f++) {
+    sn_err err = SN_ERR_INIT;
+    char path[200];
+    snprintf(path, sizeof path, DATA "%s", files[f]);
+    sn_net *net = load_net(path, 8);
+    sn_route *route = sn_route_new_for(net, SN_DIALECT_PYTORCH, SN_ORDER_ROUTE, (sn_iteration){0}, NULL, &err);
+    must(&err);
+    for (uint32_t s = 0; s < route->n_steps; s++) {
+      const sn_record_product *p = route->work[s].product;
+      if (!p) continue;
+      assert_null(strstr(route->work[s].called, "rnn"));
+      double flops = 2 * sn_record_amount(p->rows, 8) * sn_record_amount(p->columns, 8) *
+                     sn_record_amount(p->terms, 8) * sn_record_amount(p->count, 8);
+      assert_true(flops == route->work[s].flops);
+      products++;
+    }
+    sn_route_free(route);
+    sn_net_free(net);
+  }
+  assert_true(products > 10);
+}
+
 static sn_result ask(sn_planner *planner, const char *strategy) {
   sn_err err = SN_ERR_INIT;
   sn_result result;
@@ -169,11 +199,9 @@ static void blocks_of_another_batch_are_those_made_anew(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(live_bytes_are_pytorchs),
-      cmocka_unit_test(all_strategies_are_planned_or_refused),
-      cmocka_unit_test(the_loop_is_the_recordings),
-      cmocka_unit_test(kernels_move_what_they_read_again),
-      cmocka_unit_test(blocks_of_another_batch_are_those_made_anew),
+      cmocka_unit_test(live_bytes_are_pytorchs),    cmocka_unit_test(all_strategies_are_planned_or_refused),
+      cmocka_unit_test(the_loop_is_the_recordings), cmocka_unit_test(kernels_move_what_they_read_again),
+      cmocka_unit_test(shapes_are_of_products),     cmocka_unit_test(blocks_of_another_batch_are_those_made_anew),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,8 @@
-/* Shapes of convolutions in recordings, which the cost model's algorithms are chosen by; see read_internal.h.
+/* Shapes of convolutions and products in recordings, which their times go by; see read_internal.h.
  *
  *   [[input, weight, ..], stride, padding, dilation, groups, transposed, gradients]          forward
- *   [[gradient, input, weight], ..]                                                          backward: gradients > 0 */
+ *   [[gradient, input, weight], ..]                                                          backward: gradients > 0
+ *   [[.., first, second]]                                                                    product */
 #include "models/net/net.h"
 #include "models/record/read_internal.h"
 
@@ -82,5 +83,20 @@ sn_status sn__read_conv(const sn__reader *r, const cJSON *shapes, sn_record_conv
   take_pair(&stride, c->stride, 1);
   take_pair(&pad, c->pad, 0);
   take_pair(&dilation, c->dilation, 1);
+  return SN_OK;
+}
+
+sn_status sn__read_product(const sn__reader *r, const cJSON *shapes, sn_record_product *p, bool *known) {
+  const cJSON *operand = cJSON_IsArray(shapes->child) ? shapes->child->child : NULL;
+  sizes first, second;
+  *known = false;
+  if (!operand || !operand->next) return SN_OK;
+  while (operand->next->next) operand = operand->next;
+  if (read_sizes(r, operand, &first) != SN_OK || read_sizes(r, operand->next, &second) != SN_OK) return r->err->code;
+  *known = first.count == second.count && (first.count == 2 || first.count == 3);
+  if (!*known) return SN_OK;
+  const sn_record_size *a = &first.side[first.count - 2], *b = &second.side[second.count - 2];
+  const sn_record_size one = {.a = 1};
+  *p = (sn_record_product){.rows = a[0], .terms = a[1], .columns = b[1], .count = first.count == 3 ? a[-1] : one};
   return SN_OK;
 }

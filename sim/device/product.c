@@ -1,0 +1,88 @@
+/* Products of matrices and sums over rows; see the header. */
+#include "sim/device/product.h"
+
+#include "sim/device/device.h"
+
+#include <math.h>
+#include <stdbool.h>
+
+/* Tensor cores of two bytes: a block makes so many rows by so many columns, and goes through terms by so many. What
+ * hangs over is computed in vain. */
+static const double tile = 64, step = 32;
+
+/* Where sides are no multiples of 8 elements of two bytes, 16 bytes cannot be read at once: other kernels, which take
+ * so much longer. */
+static const double unaligned = 2, aligned = 8;
+
+/* A block of PyTorch's kernel has so many columns, and reads all of their rows; of four bytes an element, bytes/s. */
+static const double columns_of_block = 32, bytes_of_block = 25e9;
+
+static double filled(double side, double by) {
+  return ceil(side / by) * by;
+}
+
+static bool is_aligned(const sn_product *p) {
+  return fmod(p->rows, aligned) == 0 && fmod(p->columns, aligned) == 0 && fmod(p->terms, aligned) == 0;
+}
+
+static double bandwidth_of(const sn_device *d) {
+  return d->memory_bandwidth * d->memory_efficiency;
+}
+
+double sn_product_seconds(const sn_device *device, const sn_arithmetic *how, const sn_product *p, double bytes) {
+  const double rate = how->flops * how->share, moving = bytes / bandwidth_of(device);
+  if (!how->tensor_cores || how->width >= 4 || device->tensor_feed == 0)
+    return fmax(2 * p->rows * p->columns * p->terms * p->count / rate, moving);
+  double flops = 2 * filled(p->rows, tile) * filled(p->columns, tile) * filled(p->terms, step) * p->count;
+  return fmax(flops / rate, moving) * (is_aligned(p) ? 1 : unaligned);
+}
+
+double sn_columns_seconds(const sn_device *device, double bytes, double columns, double width) {
+  double blocks = ceil(columns / columns_of_block);
+  return bytes / fmin(bandwidth_of(device), blocks * bytes_of_block * width / 4);
+}
+
+static double positions_of(sn_shape s) {
+  return (double)s.h * s.w;
+}
+
+/* Forward, and backward the gradients of its first and second factor. */
+static uint32_t of_factors(sn_product p, sn_pass pass, sn_product products[SN_MOST_PRODUCTS]) {
+  products[0] = p;
+  if (pass == SN_FORWARD) return 1;
+  products[0] = (sn_product){p.rows, p.terms, p.columns, p.count};
+  products[1] = (sn_product){p.terms, p.columns, p.rows, p.count};
+  return 2;
+}
+
+/* Scores of queries and keys, then values by them; each backward like a product of factors. Of what moves they have
+ * queries, keys and values, and the scores once each. */
+static uint32_t of_attention(const sn_layer *layer, sn_pass pass, double *bytes,
+                             sn_product products[SN_MOST_PRODUCTS]) {
+  const sn_attr *a = layer->attr;
+  const double all = positions_of(layer->out), seen = a->keys > 0 ? a->keys : all;
+  const double side = (double)a->window * a->window, head = (double)layer->out.c / a->heads;
+  const sn_product scores = {.rows = a->window > 0 ? side : all,
+                             .columns = a->window > 0 ? side : seen,
+                             .terms = head,
+                             .count = (double)layer->out.n * a->heads * (a->window > 0 ? all / side : 1)};
+  const sn_product values = {scores.rows, head, scores.columns, scores.count};
+  uint32_t count = of_factors(scores, pass, products);
+  count += of_factors(values, pass, products + count);
+  const double operands = scores.count * (2 * scores.rows + 2 * scores.columns) * head;
+  *bytes = fmin(*bytes, 2 * (count / 2 * operands + count * scores.count * scores.rows * scores.columns));
+  return count;
+}
+
+uint32_t sn_products_of(const sn_layer *layer, sn_pass pass, double *bytes, sn_product products[SN_MOST_PRODUCTS]) {
+  const sn_shape out = layer->out;
+  if (pass == SN_UPDATE) return 0;
+  if (layer->op == SN_ATTENTION) return layer->attr->parts ? of_attention(layer, pass, bytes, products) : 0;
+  if (layer->op != SN_FC && layer->op != SN_MATMUL) return 0;
+  const bool factors = layer->op == SN_MATMUL;
+  sn_product p = {.rows = factors ? out.h : out.n * positions_of(out),
+                  .columns = factors ? out.w : out.c,
+                  .count = factors ? (double)out.n * out.c : 1};
+  p.terms = (double)layer->macs / (p.rows * p.columns * p.count);
+  return of_factors(p, pass, products);
+}

@@ -1,0 +1,29 @@
+/* Times of products of matrices, and of sums over the rows of one; docs/cost-model.md has the constants. */
+#ifndef SN_SIM_DEVICE_PRODUCT_H
+#define SN_SIM_DEVICE_PRODUCT_H
+
+#include "models/net/net.h"
+#include "sim/device/external.h"
+#include "sim/graph/route.h"
+
+#include <stdint.h>
+
+/* rows x terms by terms x columns, `count` times. */
+typedef struct sn_product {
+  double rows, columns, terms, count;
+} sn_product;
+
+/* Seconds, without the launch. `bytes`: what it reads and writes. */
+double sn_product_seconds(const sn_device *device, const sn_arithmetic *how, const sn_product *product, double bytes);
+
+/* Seconds in which the backward of a layer norm sums up for its factors and shifts, reading `bytes` of rows of so many
+ * columns, in elements of `width` bytes. */
+double sn_columns_seconds(const sn_device *device, double bytes, double columns, double width);
+
+/* What products of matrices a described layer's pass is made of where tensor cores of two bytes do them: FC, MATMUL and
+ * ATTENTION in parts, in which kernels between them move something, too. Returns how many, 0 for others; *bytes is what
+ * they move of the layer's `bytes`. */
+enum { SN_MOST_PRODUCTS = 4 };
+uint32_t sn_products_of(const sn_layer *layer, sn_pass pass, double *bytes, sn_product products[SN_MOST_PRODUCTS]);
+
+#endif

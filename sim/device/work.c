@@ -1,0 +1,108 @@
+/* What an operation takes, and a recorded one; see device_internal.h. */
+#include "models/record/record.h"
+#include "sim/device/conv.h"
+#include "sim/device/device_internal.h"
+#include "sim/device/product.h"
+#include "sim/graph/route.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+int64_t sn__roofline_ns(const sn_device *d, double rate, double flops, double bytes, double launches) {
+  double seconds = fmax(flops / rate, bytes / (d->memory_bandwidth * d->memory_efficiency));
+  return llround(fmin(seconds, SN_MAX_OP_SECONDS) * 1e9) + llround(launches) * d->launch_ns;
+}
+
+double sn__norm_share(const sn_device *d) {
+  return d->norm_efficiency > 0 ? d->norm_efficiency : 1;
+}
+
+/* The layer that a recorded convolution would be; false where its output has no size. */
+static bool conv_layer(const sn_step_work *work, sn_attr *attr, sn_layer *layer, sn_shape *input) {
+  const sn_record_conv *c = work->conv;
+  const uint32_t in[2] = {c->h, c->w}, kernel[2] = {c->kernel_h, c->kernel_w};
+  const double images = sn_record_amount(c->n, work->batch);
+  double out[2];
+  if (images < 1 || images > SN_MAX_DIM) return false;
+  for (int i = 0; i < 2; i++) {
+    double reach = (double)c->dilation[i] * (kernel[i] - 1.0), pads = 2.0 * c->pad[i];
+    out[i] = c->transposed ? (in[i] - 1.0) * c->stride[i] - pads + reach + 1
+                           : floor((in[i] + pads - reach - 1) / c->stride[i]) + 1;
+    if (out[i] < 1 || out[i] > SN_MAX_DIM) return false;
+  }
+  *attr = (sn_attr){.channels = c->out,
+                    .kernel_h = c->kernel_h,
+                    .kernel_w = c->kernel_w,
+                    .stride_h = c->stride[0],
+                    .stride_w = c->stride[1],
+                    .pad_h = c->pad[0],
+                    .pad_w = c->pad[1],
+                    .dilation_h = c->dilation[0],
+                    .dilation_w = c->dilation[1],
+                    .groups = c->groups};
+  *input = (sn_shape){(uint32_t)images, c->c, c->h, c->w};
+  *layer = (sn_layer){.op = c->transposed ? SN_DECONV : SN_CONV,
+                      .attr = attr,
+                      .out = {(uint32_t)images, c->out, (uint32_t)out[0], (uint32_t)out[1]}};
+  return true;
+}
+
+/* By the fastest algorithms, as described convolutions have them. */
+static int64_t conv_ns(const sn_device *d, const sn_step_work *work, const sn_arithmetic *how) {
+  sn_attr attr;
+  sn_layer layer;
+  sn_shape input;
+  int64_t ns = 0;
+  if (!conv_layer(work, &attr, &layer, &input)) return 0;
+  for (sn_conv_kernel k = 0; k < SN_CONV_KERNELS; k++) {
+    sn_conv_choice choices[SN_CONV_ALGOS];
+    bool has = k == SN_CONV_FORWARD ? work->conv->gradients == 0 : work->conv->gradients & k;
+    if (has && sn_conv_choices(&layer, input, k, d, how, choices) > 0) ns += choices[0].ns;
+  }
+  return ns;
+}
+
+static int64_t in_ns(const sn_device *d, double seconds) {
+  return llround(fmin(seconds, SN_MAX_OP_SECONDS) * 1e9) + d->launch_ns;
+}
+
+static int64_t product_ns(const sn_device *d, const sn_step_work *work, const sn_arithmetic *how) {
+  const sn_record_product *p = work->product;
+  const sn_product product = {sn_record_amount(p->rows, work->batch), sn_record_amount(p->columns, work->batch),
+                              sn_record_amount(p->terms, work->batch), sn_record_amount(p->count, work->batch)};
+  return in_ns(d, sn_product_seconds(d, how, &product, work->bytes));
+}
+
+/* Of what it moves two fifths are input and gradient, which the sums for its parameters read once more. */
+static int64_t columns_ns(const sn_device *d, const sn_step_work *work) {
+  const double twice = work->bytes * 2 / 5, bandwidth = d->memory_bandwidth * d->memory_efficiency;
+  return in_ns(d,
+               (work->bytes - twice) / bandwidth + sn_columns_seconds(d, twice, work->columns, work->narrow ? 2 : 4));
+}
+
+/* fp32 as PyTorch computes it unless told otherwise: convolutions by TF32 where the device has it, products not. */
+int64_t sn__work_ns(const sn_device *d, const sn_step_work *work) {
+  const sn_record_conv *c = work->conv;
+  bool product = work->flops > 0 && !(c && sn_conv_is_direct(c->c, c->groups));
+  sn_precision precision = work->narrow ? SN_BF16 : c ? SN_TF32_CONV : SN_FP32;
+  sn_arithmetic how = sn_device_arithmetic(d, precision, product, work->narrow ? 2 : 4);
+  how.channels_last = work->channels_last;
+  int64_t ns = c ? conv_ns(d, work, &how) : 0;
+  double bytes = work->norm && work->narrow ? work->bytes / sn__norm_share(d) : work->bytes;
+  if (ns > 0) return ns;
+  if (work->product) return product_ns(d, work, &how);
+  if (work->columns > 0) return columns_ns(d, work);
+  return sn__roofline_ns(d, how.flops * how.share, work->flops, bytes, work->launches);
+}
+
+sn_status sn_host_us_check(const char *text, sn_err *err) {
+  const double most = 1e6;
+  char *end;
+  double us = strtod(text, &end);
+  if (end > text && *end == '\0' && us >= 0 && us <= most) return SN_OK;
+  return sn_fail(err, SN_BAD_USAGE, "--host-us: \"%.40s\" is no number of microseconds from 0 to %.0f", text, most);
+}
+
+int64_t sn_host_ns(const sn_device *device, const char *text) {
+  return *text ? llround(strtod(text, NULL) * 1e3) : device->host_ns;
+}

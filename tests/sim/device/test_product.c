@@ -1,0 +1,82 @@
+/* Products of matrices, and layer norms' sums over rows, by hand. */
+#include "tests/support/pipeline.h"
+
+#include "sim/device/product.h"
+
+#include <math.h>
+
+static sn_device ideal(const char *name) {
+  sn_device d = load_gpu(name);
+  d.memory_efficiency = 1;
+  d.launch_ns = 0;
+  return d;
+}
+
+static bool is_about(double a, double b) {
+  return fabs(a - b) <= 1e-9 * fabs(b);
+}
+
+/* Tiles of 64 by 64 and steps of 32 are filled up; sides that are no multiples of 8 take twice as long, also where
+ * bytes bound the product. Without tensor cores, and of four bytes, neither. */
+static void products_by_hand(void **state) {
+  (void)state;
+  const sn_device d = ideal("rtx3090");
+  const sn_arithmetic how = sn_device_arithmetic(&d, SN_FP16, true, 2),
+                      lanes = sn_device_arithmetic(&d, SN_FP32, true, 4);
+  const double rate = how.flops * how.share, bytes = 1e9;
+  assert_true(
+      is_about(sn_product_seconds(&d, &how, &(sn_product){128, 192, 64, 10}, 0), 2.0 * 128 * 192 * 64 * 10 / rate));
+  assert_true(is_about(sn_product_seconds(&d, &how, &(sn_product){72, 72, 40, 1}, 0), 2.0 * 128 * 128 * 64 / rate));
+  assert_true(is_about(sn_product_seconds(&d, &how, &(sn_product){49, 64, 32, 1}, 0), 2 * 2.0 * 64 * 64 * 32 / rate));
+  assert_true(
+      is_about(sn_product_seconds(&d, &how, &(sn_product){64, 64, 49, 1}, bytes), 2 * bytes / d.memory_bandwidth));
+  assert_true(is_about(sn_product_seconds(&d, &lanes, &(sn_product){49, 49, 32, 1}, 0),
+                       2.0 * 49 * 49 * 32 / (lanes.flops * lanes.share)));
+}
+
+/* A block for each 32 columns, of 25 GB/s, until they fill the bandwidth. */
+static void columns_by_hand(void **state) {
+  (void)state;
+  const sn_device d = ideal("rtx3090");
+  assert_true(is_about(sn_columns_seconds(&d, 1e9, 96, 4), 1e9 / 75e9));
+  assert_true(is_about(sn_columns_seconds(&d, 1e9, 97, 4), 1e9 / 100e9));
+  assert_true(is_about(sn_columns_seconds(&d, 1e9, 96, 2), 1e9 / 37.5e9));
+  assert_true(is_about(sn_columns_seconds(&d, 1e9, 4096, 4), 1e9 / d.memory_bandwidth));
+}
+
+static const sn_layer *layer_of(const sn_net *net, sn_op op) {
+  for (uint32_t i = 0; i < net->n_layers; i++)
+    if (net->layers[i].op == op) return &net->layers[i];
+  fail_msg("no such layer");
+  return NULL;
+}
+
+/* Of a network by name: an FC is one product forward and two backward, attention in parts two and four; together they
+ * have the layer's multiply-adds. */
+static void layers_products(void **state) {
+  (void)state;
+  sn_net *net = load_net("swin_t", 4);
+  static const struct {
+    sn_op op;
+    uint32_t forward;
+  } layers[] = {{SN_FC, 1}, {SN_ATTENTION, 2}};
+  for (size_t i = 0; i < sizeof layers / sizeof *layers; i++) {
+    const sn_layer *layer = layer_of(net, layers[i].op);
+    for (sn_pass pass = SN_FORWARD; pass <= SN_BACKWARD; pass++) {
+      sn_product p[SN_MOST_PRODUCTS];
+      double bytes = 1e15, macs = 0;
+      uint32_t count = sn_products_of(layer, pass, &bytes, p);
+      assert_int_equal(count, pass == SN_FORWARD ? layers[i].forward : 2 * layers[i].forward);
+      for (uint32_t k = 0; k < count; k++) macs += p[k].rows * p[k].columns * p[k].terms * p[k].count;
+      assert_true(is_about(macs, (double)layer->macs * (pass == SN_FORWARD ? 1 : 2)));
+      assert_true(layers[i].op == SN_FC ? bytes == 1e15 : bytes < 1e15);
+    }
+  }
+  sn_net_free(net);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(products_by_hand), cmocka_unit_test(columns_by_hand),
+                                     cmocka_unit_test(layers_products)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
