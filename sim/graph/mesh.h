@@ -49,6 +49,7 @@ typedef struct sn_mesh {
   bool sync_each;          /* accumulating, each micro-batch's gradients are reduced */
   uint64_t bucket_bytes;   /* dp; 0: SN_MESH_BUCKET */
   bool view;               /* dp: gradient_as_bucket_view */
+  uint8_t sought;          /* 1 + the axis whose size is looked for (sn_mesh_parse_sought()); 0: none */
   char text[SN_MESH_TEXT]; /* that reads as this mesh, keys at what they are unless asked for left out:
                               "fsdp=8,prefetch=2"; "" for one GPU */
 } sn_mesh;
@@ -63,6 +64,13 @@ static inline bool sn_mesh_is_one(const sn_mesh *mesh) {
 }
 /* "fsdp=8,prefetch=2"; "" is one GPU. SN_BAD_USAGE: a key that is unknown, stands twice or has no meaning beside the others; a number out of its range. */
 sn_status sn_mesh_parse(const char *text, sn_mesh *mesh, sn_err *err);
+
+/* The same of a mesh whose size is looked for: dp or fsdp may stand without a number, "fsdp,prefetch=2". It is to be
+ * given one before it is asked about. */
+sn_status sn_mesh_parse_sought(const char *text, sn_mesh *mesh, sn_err *err);
+/* The mesh with so many along an axis, nothing sought any more. What says how an axis works is left out where that axis
+ * is no more. SN_BAD_USAGE: more than SN_MESH_MOST in all. `to` may be `mesh`. */
+sn_status sn_mesh_resize(const sn_mesh *mesh, sn_mesh_axis axis, uint32_t size, sn_mesh *to, sn_err *err);
 
 /* ---- a parameter's part ---- */
 
