@@ -356,8 +356,8 @@ sn_status sn_answer_print(const sn_answer *a, const char *unit, const char *epoc
   bool only_as_is = a->n_changes == 1 && a->changes[0].kind == SN_CHANGE_NONE && a->verdict == SN_VERDICT_YES;
   if (a->n_changes > 0 && !only_as_is) {
     if (print_changes(a, unit, out, err) != SN_OK) return err->code;
-    print_calls(&a->changes[0], out->stream);
   }
+  if (a->n_changes > 0) print_calls(&a->changes[0], out->stream);
   if (a->n_changes == 0) print_no_change(a, out->stream);
   print_note(a->note, out->stream);
   if (*a->memory_band) print_bands(a, out->stream);

@@ -118,6 +118,11 @@ sn_status sn__parse_nodes(const char *what, const char *text, void *place, sn_er
   return sn_parse_count(text, what, 1, UINT64_C(1000000000000), place, err);
 }
 
+/* Of one alone there is nothing to share. */
+sn_status sn__parse_gpu_count(const char *what, const char *text, void *place, sn_err *err) {
+  return take_count(what, text, 2, SN_MESH_MOST, place, err);
+}
+
 sn_status sn__parse_samples(const char *what, const char *text, void *place, sn_err *err) {
   return sn_parse_count(text, what, 1, UINT64_C(1000000000000000), place, err);
 }
@@ -244,6 +249,14 @@ static uint32_t condition_row(const char *condition) {
   uint32_t i = 0;
   while (i + 1 < SN_CONDITION_ROWS && strcmp(sn_condition_table[i].name, condition) != 0) i++;
   return i;
+}
+
+/* What size is looked for is known behind the other options. */
+sn_status sn__parse_scheme(const char *what, const char *text, void *place, sn_err *err) {
+  sn_args *args = place;
+  if (args->command->bit != SN_CMD_FIT) return sn__parse_condition(what, text, place, err);
+  args->gave[condition_row(what + strlen("--"))] = true;
+  return sn_mesh_parse_sought(text, &args->options.iteration.mesh, err);
 }
 
 bool sn_args_gave(const sn_args *args, const char *condition) {
@@ -382,7 +395,9 @@ static sn_status take_only(const char *what, const char *text, const char *only,
 }
 
 sn_status sn__parse_min(const char *what, const char *text, void *place, sn_err *err) {
-  return take_only(what, text, "memory", place, err);
+  *(const char **)place = text;
+  if (strcmp(text, "memory") == 0 || strcmp(text, "gpus") == 0) return SN_OK;
+  return sn_fail(err, SN_BAD_USAGE, "%s: \"%.40s\" is none of memory and gpus", what, text);
 }
 
 sn_status sn__parse_which(const char *what, const char *text, void *place, sn_err *err) {

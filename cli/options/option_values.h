@@ -18,6 +18,8 @@ sn__parse sn__parse_thread_counts; /* place: sn_args */
 sn__parse sn__parse_jobs;
 sn__parse sn__parse_moves;
 sn__parse sn__parse_nodes;
+sn__parse sn__parse_gpu_count;
+sn__parse sn__parse_scheme;
 sn__parse sn__parse_samples;
 sn__parse sn__parse_match_range;
 sn__parse sn__parse_colours;
