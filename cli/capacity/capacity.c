@@ -58,13 +58,14 @@ const char *sn_capacity_unit(const sn_question *q) {
 
 /* Before a network is made of the sizes that are looked for, its name has to say what it reads. */
 static sn_timed timed(const sn_question *q, sn_strategy strategy) {
-  if (q->net) return sn_timed_of(q->net, &q->device, &q->options, strategy);
+  if (q->net && !sn_question_seeks_mesh(q->args)) return sn_timed_of(q->net, &q->device, &q->options, strategy);
   return (sn_timed){.card = q->device.name,
                     .strategy = strategy,
                     .precision = q->options.iteration.precision,
                     .inference = q->options.iteration.inference,
                     .tokens = sn_net_is_sequence(q->args->net),
-                    .calibrated = q->calibration != NULL};
+                    .calibrated = q->calibration != NULL,
+                    .several = sn_question_seeks_mesh(q->args) || !sn_mesh_is_one(&q->options.iteration.mesh)};
 }
 
 void sn_capacity_print_times(const sn_question *q, FILE *out) {
