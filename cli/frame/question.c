@@ -127,6 +127,7 @@ static sn_status settle_cluster(const sn_args *args, sn_question *q, sn_err *err
   sn_cluster *asked = &q->options.cluster;
   const sn_mesh *mesh = &args->options.iteration.mesh;
   if (sn_question_seeks_mesh(args)) return settle_sought(args, q, err);
+  if (mesh->sought) return sn_mesh_parse(mesh->text, &q->options.iteration.mesh, err); /* which says what to say */
   const char *refused = sn_shard_refuses(q->options.iteration);
   if (refused) return sn_fail(err, SN_BAD_USAGE, "%s", refused);
   if (args->plan && !sn_mesh_is_one(mesh))

@@ -251,10 +251,9 @@ static uint32_t condition_row(const char *condition) {
   return i;
 }
 
-/* What size is looked for is known behind the other options. */
+/* Whether a size is looked for is known behind the other options. */
 sn_status sn__parse_scheme(const char *what, const char *text, void *place, sn_err *err) {
   sn_args *args = place;
-  if (args->command->bit != SN_CMD_FIT) return sn__parse_condition(what, text, place, err);
   args->gave[condition_row(what + strlen("--"))] = true;
   return sn_mesh_parse_sought(text, &args->options.iteration.mesh, err);
 }

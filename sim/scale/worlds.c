@@ -8,15 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Sizes: at most 10 within a node of 1,024, 16 times twice as many nodes, 15 halvings, and one that is whole. */
-enum { SIZES = 48 };
+/* Sizes: at most 11 within a node of 1,024, 16 times twice as many nodes, and 15 halvings each of two gaps. */
+enum { SIZES = 64 };
 
 typedef struct search {
   const sn_worlds_wish *wish;
   sn_worlds *worlds;
   sn_world *all;
-  sn_world *last; /* of the size tried last, its rows from here on */
-  uint32_t each;  /* GPUs of a node */
+  uint32_t each; /* GPUs of a node */
   uint32_t room;
   sn_err *err;
 } search;
@@ -57,11 +56,19 @@ static sn_status play(search *s, sn_planner *planner, sn_world *w) {
   return SN_OK;
 }
 
-/* Whether none of the rows of this size fits. */
-static bool misfits(const search *s) {
-  for (const sn_world *w = s->last; w < s->all + s->worlds->n_all; w++)
-    if (w->result && w->result->fits) return false;
-  return true;
+static bool is_tried(const search *s, uint32_t world) {
+  for (uint32_t i = 0; i < s->worlds->n_all; i++)
+    if (s->all[i].world == world) return true;
+  return false;
+}
+
+/* Whether a size that was tried is enough, as it was asked, or in any way. */
+static bool is_enough(const search *s, uint32_t world, bool lean) {
+  for (uint32_t i = 0; i < s->worlds->n_all; i++) {
+    const sn_world *w = &s->all[i];
+    if (w->world == world && (lean || !w->lean) && w->result && w->result->fits) return true;
+  }
+  return false;
 }
 
 static sn_status play_all(search *s, const sn_mesh *mesh, const sn_options *options) {
@@ -69,7 +76,7 @@ static sn_status play_all(search *s, const sn_mesh *mesh, const sn_options *opti
   sn_planner *planner = sn_planner_new(wish->net, wish->device, options, s->err);
   for (uint32_t i = 0; planner && i < wish->n_strategies && s->err->code == SN_OK; i++)
     play(s, planner, add(s, mesh, wish->strategies[i]));
-  if (planner && s->err->code == SN_OK && wish->lean && misfits(s)) {
+  if (planner && s->err->code == SN_OK && wish->lean && !is_enough(s, sn_mesh_world(mesh), false)) {
     sn_strategy lean = wish->strategies[0];
     lean.recompute = SN_RECOMPUTE_UNITS;
     sn_world *w = add(s, mesh, lean);
@@ -84,7 +91,7 @@ static sn_status play_all(search *s, const sn_mesh *mesh, const sn_options *opti
 static sn_status try_size(search *s, uint32_t world) {
   sn_options options = *s->wish->options;
   sn_mesh *mesh = &options.iteration.mesh;
-  s->last = s->all + s->worlds->n_all;
+  if (is_tried(s, world)) return SN_OK;
   if (sn_mesh_resize(s->wish->scheme, axis_of(s), world / others_of(s), mesh, s->err) != SN_OK) return s->err->code;
   if (sn_mesh_is_one(mesh)) options.cluster = (sn_cluster){0};
   const char *refused = sn_shard_refuses(options.iteration);
@@ -92,13 +99,6 @@ static sn_status try_size(search *s, uint32_t world) {
   if (world > others_of(s)) return sn_fail(s->err, SN_BAD_USAGE, "%s", refused);
   add(s, mesh, s->wish->strategies[0])->refused = refused;
   return SN_OK;
-}
-
-/* Whether a strategy that was asked for fits in the size tried last. */
-static bool is_enough(const search *s) {
-  for (const sn_world *w = s->last; w < s->all + s->worlds->n_all; w++)
-    if (!w->lean && w->result && w->result->fits) return true;
-  return false;
 }
 
 /* ---- which sizes ---- */
@@ -114,29 +114,42 @@ static uint32_t larger(const search *s, uint32_t world) {
   return world < s->each && 2 * world > s->each ? s->each : 2 * world;
 }
 
+/* Two sizes between which the answer lies; high 0: no size was enough. */
+typedef struct gap {
+  uint32_t low, high;
+} gap;
+
+static void narrow(gap *g, uint32_t world, bool enough) {
+  if (enough && g->high == 0)
+    g->high = world;
+  else if (!enough)
+    g->low = world;
+}
+
 /* Whole nodes between the largest that is too small and the smallest that does. */
-static sn_status halve(search *s, uint32_t low, uint32_t high) {
-  while (low >= s->each && high / s->each - low / s->each > 1 && s->err->code == SN_OK) {
-    uint32_t middle = (low / s->each + high / s->each) / 2 * s->each;
+static sn_status halve(search *s, gap g, bool lean) {
+  while (g.low >= s->each && g.high / s->each > g.low / s->each + 1) {
+    uint32_t middle = (g.low / s->each + g.high / s->each) / 2 * s->each;
     if (!is_world(s, middle)) break;
     if (try_size(s, middle) != SN_OK) return s->err->code;
-    if (is_enough(s))
-      high = middle;
+    if (is_enough(s, middle, lean))
+      g.high = middle;
     else
-      low = middle;
+      g.low = middle;
   }
   return s->err->code;
 }
 
 static sn_status try_sizes(search *s) {
-  uint32_t low = 0;
-  for (uint32_t world = 1; world <= s->wish->most && s->err->code == SN_OK; world = larger(s, world)) {
+  gap asked = {0, 0}, lean = {0, 0};
+  for (uint32_t world = 1; world <= s->wish->most && asked.high == 0; world = larger(s, world)) {
     if (!is_world(s, world)) continue;
     if (try_size(s, world) != SN_OK) return s->err->code;
-    if (is_enough(s)) return low ? halve(s, low, world) : SN_OK;
-    low = world;
+    narrow(&asked, world, is_enough(s, world, false));
+    if (lean.high == 0) narrow(&lean, world, is_enough(s, world, true));
   }
-  return s->err->code;
+  if (halve(s, asked, false) != SN_OK) return s->err->code;
+  return s->wish->lean ? halve(s, lean, true) : SN_OK;
 }
 
 /* ---- what was found ---- */
@@ -166,7 +179,8 @@ static void choose(search *s) {
     const sn_world *w = &s->all[i];
     if (!w->result) continue;
     if (w->result->fits && !w->lean && is_better(w, found->least)) found->least = w;
-    if (w->result->fits && w->lean && !found->leanest) found->leanest = w;
+    bool fewer = !found->least && !found->leanest; /* sizes stand in their order */
+    if (w->result->fits && w->lean && fewer) found->leanest = w;
   }
   for (uint32_t i = 0; i < found->n_all; i++) {
     const sn_world *w = &s->all[i];
