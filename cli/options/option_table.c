@@ -85,7 +85,7 @@ static const sn_option options[] = {
      "Of networks of tokens: lengths of sequences, and own: the network's. Default: own.", sn__parse_list,
      offsetof(sn_args, sequences)},
     {"gpus", "GPU|FILE.json,..", 0, SN_CMD_SWEEP, "Points",
-     "GPUs: names of `snsim list gpus` or files. Default: as that of --gpu of simulate.", sn__parse_gpus,
+     "GPUs: names of `snsim list gpus` or files. Default: as that of --gpu of simulate.", sn__parse_list,
      offsetof(sn_args, axes[SN_AXIS_GPUS])},
     {"memories", "SIZE|own,..", 0, SN_CMD_SWEEP, "Points",
      "Usable memory of the GPUs, such as 8GiB, and own: what they have. Default: own.", sn__parse_list,
@@ -379,7 +379,7 @@ static const sn_option options[] = {
     {"gpus", "N", 0, SN_CMD_ADVISE, "How",
      "How to split over so many GPUs of the cluster: every dp and fsdp whose product they are, blocks run again or "
      "not, and 1, 2, 4 .. images at once of a GPU, up to --batch and as far as they fit; fastest first.",
-     sn__parse_gpu_count, offsetof(sn_args, gpus)},
+     sn__parse_list, offsetof(sn_args, axes[SN_AXIS_GPUS])},
     {"parallel", "KEY=N,..", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE, "How",
      "On several GPUs, and what the fullest of them holds: fsdp=N, PyTorch's fully_shard() of each block (with "
      "reshard=yes|no|N, keep-last=yes, prefetch=K, reduce=bf16); dp=N, DistributedDataParallel (bucket=25MiB, "

@@ -31,13 +31,26 @@ sn_status sn__parse_text(const char *what, const char *text, void *place, sn_err
 static sn_status check_gpu(const char *what, const char *text, sn_err *err) {
   if (!*text || strlen(text) > 3 || text[strspn(text, "0123456789")]) return SN_OK;
   return sn_fail(err, SN_BAD_USAGE,
-                 "%s: \"%s\" is a number of GPUs, not the name of one; one is asked about, with what it gets of the "
-                 "batch; snsim list gpus shows their names",
-                 what, text);
+                 "%s: \"%s\" is a number of GPUs, not the name of one (snsim list gpus); how several share: --parallel "
+                 "fsdp=%s, or let snsim advise --gpus %s find it",
+                 what, text, text, text);
 }
 
-sn_status sn__parse_gpus(const char *what, const char *text, void *place, sn_err *err) {
-  return check_gpu(what, text, err) == SN_OK ? sn__parse_list(what, text, place, err) : err->code;
+/* Of advise how many there are, of sweep which. */
+sn_status sn__take_gpus(sn_args *args, sn_err *err) {
+  const sn_args_lists *list = &args->axes[SN_AXIS_GPUS];
+  bool counts = args->command->bit == SN_CMD_ADVISE;
+  for (uint32_t i = 0; i < list->count && !counts; i++)
+    if (check_gpu("--gpus", list->texts[i], err) != SN_OK) return err->code;
+  if (!counts || list->count == 0) return SN_OK;
+  const char *text = list->texts[list->count - 1];
+  uint64_t gpus;
+  if (*text && !text[strspn(text, "0123456789")]) {
+    if (sn_parse_count(text, "--gpus", 2, SN_MESH_MOST, &gpus, err) == SN_OK) args->gpus = (uint32_t)gpus;
+    return err->code;
+  }
+  return sn_fail(err, SN_BAD_USAGE,
+                 "--gpus: \"%.40s\" is not how many GPUs share, as --gpus 8; which they are: --gpu %.40s", text, text);
 }
 
 sn_status sn__parse_gpu(const char *what, const char *text, void *place, sn_err *err) {
@@ -116,11 +129,6 @@ sn_status sn__parse_moves(const char *what, const char *text, void *place, sn_er
 
 sn_status sn__parse_nodes(const char *what, const char *text, void *place, sn_err *err) {
   return sn_parse_count(text, what, 1, UINT64_C(1000000000000), place, err);
-}
-
-/* Of one alone there is nothing to share. */
-sn_status sn__parse_gpu_count(const char *what, const char *text, void *place, sn_err *err) {
-  return take_count(what, text, 2, SN_MESH_MOST, place, err);
 }
 
 sn_status sn__parse_samples(const char *what, const char *text, void *place, sn_err *err) {

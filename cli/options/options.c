@@ -92,23 +92,13 @@ static sn_status take(parser *p, uint32_t index, const char *attached, sn_err *e
   return o->parse(what, value, (char *)p->args + o->place, err);
 }
 
-/* Of several of one name that of the command, as far as it is known: --gpus of advise is a number, of sweep a list. */
-static uint32_t find_long(const parser *p, const char *name, size_t length) {
-  const sn_command *command = command_so_far(p);
-  uint32_t found = p->n_options;
-  for (uint32_t i = 0; i < p->n_options; i++) {
-    if (strlen(p->options[i].name) != length || strncmp(name, p->options[i].name, length) != 0) continue;
-    if (sn_option_belongs(&p->options[i], command)) return i;
-    if (found == p->n_options) found = i;
-  }
-  return found;
-}
-
 static sn_status take_long(parser *p, const char *text, sn_err *err) {
   size_t length = strcspn(text, "=");
   const char *attached = text[length] ? text + length + 1 : NULL;
-  uint32_t found = find_long(p, text + 2, length - 2);
-  return found < p->n_options ? take(p, found, attached, err) : unknown_option(p, text, length, err);
+  for (uint32_t i = 0; i < p->n_options; i++)
+    if (strlen(p->options[i].name) == length - 2 && strncmp(text + 2, p->options[i].name, length - 2) == 0)
+      return take(p, i, attached, err);
+  return unknown_option(p, text, length, err);
 }
 
 static sn_status take_short(parser *p, const char *text, sn_err *err) {
@@ -356,8 +346,8 @@ sn_status sn_args_parse(int argc, char *const *argv, sn_args *args, sn_err *err)
   assert(p.n_options <= MOST_OPTIONS);
   if (take_all(&p, err) != SN_OK || set_command(&p, err) != SN_OK) return err->code;
   if (args->help || args->version) return SN_OK;
-  if (check_options(&p, err) != SN_OK || take_net(args, err) != SN_OK || take_loss(args, err) != SN_OK ||
-      take_units(args, err) != SN_OK || take_lora(args, err) != SN_OK)
+  if (sn__take_gpus(args, err) != SN_OK || check_options(&p, err) != SN_OK || take_net(args, err) != SN_OK ||
+      take_loss(args, err) != SN_OK || take_units(args, err) != SN_OK || take_lora(args, err) != SN_OK)
     return err->code;
   take_gpu(args);
   return take_sequence(args, err);
