@@ -5,11 +5,31 @@
 #include "cli/capacity/capacity.h"
 #include "cli/capacity/gpus.h"
 #include "models/zoo/zoo.h"
+#include "sim/parallel/times.h"
 #include "sim/scale/ways.h"
 
 #include <inttypes.h>
 
 enum { SHOWN = 24 }; /* rows of the table */
+
+/* Whole nodes, and as many as were said. */
+static sn_status check_nodes(const sn_question *q, sn_err *err) {
+  uint32_t gpus = q->args->gpus, there = sn_cluster_gpus(&q->options.cluster);
+  sn_cluster cluster;
+  bool assumed;
+  const sn_mesh one = {0};
+  if (sn_mesh_cluster(&one, &q->options.cluster, &q->device, &cluster, &assumed, err) != SN_OK) return err->code;
+  uint32_t each = cluster.gpus_per_node;
+  if (!assumed && gpus > each && gpus % each != 0)
+    return sn_fail(err, SN_BAD_USAGE,
+                   "--gpus %" PRIu32 " do not fill nodes of %" PRIu32 "; %" PRIu32 " or %" PRIu32 " do", gpus, each,
+                   gpus / each * each, (gpus / each + 1) * each);
+  if (q->args->nodes > 0 && there != gpus)
+    return sn_fail(err, SN_BAD_USAGE,
+                   "--gpus %" PRIu32 ", and --nodes %" PRIu64 " of %s is %" PRIu32 "; leave --nodes out", gpus,
+                   q->args->nodes, q->options.cluster.name, there);
+  return SN_OK;
+}
 
 static sn_ways *find(const sn_question *q, sn_err *err) {
   sn_strategy strategies[SN_ARGS_STRATEGIES];
@@ -20,12 +40,7 @@ static sn_ways *find(const sn_question *q, sn_err *err) {
                        .options = &q->options,
                        .gpus = q->args->gpus,
                        .strategies = strategies};
-  uint32_t there = *q->options.cluster.name && q->args->nodes > 0 ? sn_cluster_gpus(&q->options.cluster) : wish.gpus;
-  if (there != wish.gpus)
-    return sn_fail(err, SN_BAD_USAGE,
-                   "--gpus %" PRIu32 ", and %" PRIu64 " nodes of %s have %" PRIu32 "; leave --nodes out", wish.gpus,
-                   q->args->nodes, q->options.cluster.name, there),
-           NULL;
+  if (check_nodes(q, err) != SN_OK) return NULL;
   if (sn_gpus_strategies(q, strategies, &wish.n_strategies, err) != SN_OK) return NULL;
   sn_out_progress("trying every split ...");
   sn_ways *ways = sn_ways_find(&wish, err);

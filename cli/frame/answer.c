@@ -130,6 +130,12 @@ sn_pace sn_answer_pace(const sn_answer *a, const sn_run *run) {
 
 /* ---- where it does not fit ---- */
 
+static const char *nothing_helps(const sn_question *q) {
+  if (sn_mesh_is_one(&q->options.iteration.mesh)) return "nothing that PyTorch offers is enough: more memory is needed";
+  return "nothing that PyTorch offers is enough: snsim advise --gpus tries other splits, snsim fit --min gpus more "
+         "GPUs";
+}
+
 sn_status sn_answer_fail(const sn_answer *a, const sn_question *q, sn_err *err) {
   char needed[SN_UNIT_TEXT], usable[SN_UNIT_TEXT], name[SN_DEVICE_NAME];
   if (a->verdict != SN_VERDICT_NO) return SN_OK;
@@ -143,7 +149,7 @@ sn_status sn_answer_fail(const sn_answer *a, const sn_question *q, sn_err *err) 
                  a->strategy, sn_print_bytes(a->usable_bytes, usable), sn_table_clean(name), *gpu_why ? ", " : "",
                  gpu_why,
                  *options      ? "try "
-                 : a->searched ? "nothing that PyTorch offers is enough: more memory is needed"
+                 : a->searched ? nothing_helps(q)
                                : "snsim advise finds what fits",
                  options);
 }

@@ -27,13 +27,19 @@ sn_status sn__parse_text(const char *what, const char *text, void *place, sn_err
   return SN_OK;
 }
 
-/* "8": how many there are, as trainers ask. */
-static sn_status check_gpu(const char *what, const char *text, sn_err *err) {
+/* "8": how many there are, as trainers ask. `shares`: of a question that several may share. */
+static sn_status check_gpu(const char *what, const char *text, bool shares, sn_err *err) {
   if (!*text || strlen(text) > 3 || text[strspn(text, "0123456789")]) return SN_OK;
+  if (!shares)
+    return sn_fail(err, SN_BAD_USAGE,
+                   "%s: \"%s\" is a number of GPUs, not the name of one; one is asked about, with what it gets of the "
+                   "batch; snsim list gpus shows their names",
+                   what, text);
+  long count = strtol(text, NULL, 10);
   return sn_fail(err, SN_BAD_USAGE,
-                 "%s: \"%s\" is a number of GPUs, not the name of one (snsim list gpus); how several share: --parallel "
-                 "fsdp=%s, or let snsim advise --gpus %s find it",
-                 what, text, text, text);
+                 "%s: \"%s\" is a number of GPUs, not the name of one, as snsim list gpus shows them; several share by "
+                 "--parallel fsdp=%ld, and the best way is found by snsim advise --gpus %ld",
+                 what, text, count > 1 ? count : 8, count > 1 ? count : 8);
 }
 
 /* Of advise how many there are, of sweep which. */
@@ -41,7 +47,7 @@ sn_status sn__take_gpus(sn_args *args, sn_err *err) {
   const sn_args_lists *list = &args->axes[SN_AXIS_GPUS];
   bool counts = args->command->bit == SN_CMD_ADVISE;
   for (uint32_t i = 0; i < list->count && !counts; i++)
-    if (check_gpu("--gpus", list->texts[i], err) != SN_OK) return err->code;
+    if (check_gpu("--gpus", list->texts[i], args->command->bit != SN_CMD_SWEEP, err) != SN_OK) return err->code;
   if (!counts || list->count == 0) return SN_OK;
   const char *text = list->texts[list->count - 1];
   uint64_t gpus;
@@ -55,7 +61,7 @@ sn_status sn__take_gpus(sn_args *args, sn_err *err) {
 
 sn_status sn__parse_gpu(const char *what, const char *text, void *place, sn_err *err) {
   sn_args *args = place;
-  if (check_gpu(what, text, err) != SN_OK) return err->code;
+  if (check_gpu(what, text, true, err) != SN_OK) return err->code;
   if (sn__parse_text(what, text, &args->gpu, err) != SN_OK) return err->code;
   const char *called = sn_device_is_file(text) ? NULL : sn_device_called(text);
   args->profile = args->gpu = called ? called : args->gpu;

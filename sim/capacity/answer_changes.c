@@ -11,6 +11,7 @@
 #include "sim/capacity/calls.h"
 #include "sim/device/device.h"
 #include "sim/graph/route.h"
+#include "sim/parallel/shard.h"
 #include "sim/schedule/units.h"
 
 #include <inttypes.h>
@@ -62,8 +63,10 @@ static sn_status add(search *s, const sn__loop *way, const sn_result *r) {
   return sn__loop_tell(&s->ways, way, r, &c->change);
 }
 
+/* Several GPUs do not share weights of 4 bits (sim/parallel/shard.h). */
 static bool is_allowed(const sn__loop *way) {
-  return !sn_strategy_refuses(way->strategy, way->iteration);
+  bool shared = !way->nf4 || sn_mesh_is_one(&way->iteration.mesh);
+  return shared && !sn_strategy_refuses(way->strategy, way->iteration) && !sn_shard_refuses(way->iteration);
 }
 
 /* The loop is the recording's: another precision, optimizer or number of parts is recorded anew. */

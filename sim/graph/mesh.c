@@ -143,7 +143,7 @@ static sn_status read_bare(const key *k, bool may_seek, sn_mesh *mesh, sn_err *e
   bool sought = axis == SN_MESH_FSDP || axis == SN_MESH_DP;
   if (!sought || !may_seek)
     return sn_fail(err, SN_BAD_USAGE, "--parallel: %s of how many GPUs? Say %s=8%s", k->name, k->name,
-                   sought ? "; snsim fit --min gpus looks for the least that do" : "");
+                   sought ? ", or let it be found by snsim fit --min gpus" : "");
   if (mesh->sought)
     return sn_fail(err, SN_BAD_USAGE, "--parallel: the size of one axis is looked for; give %s a number", k->name);
   mesh->sought = (uint8_t)(1 + axis);
@@ -200,6 +200,12 @@ static const char *word_of(const key *k, uint64_t value) {
   return NULL;
 }
 
+/* As it is read: bytes have a unit. */
+static void write_number(const key *k, uint64_t value, char *text, size_t room) {
+  bool whole = value % (1 << 20) == 0, bytes = k->kind == KEY_BYTES;
+  snprintf(text, room, "%" PRIu64 "%s", bytes && whole ? value >> 20 : value, !bytes ? "" : whole ? "MiB" : "B");
+}
+
 static sn_status write_text(sn_mesh *mesh, sn_err *err) {
   size_t used = 0;
   for (const key *k = keys; k < keys + KEYS && used < sizeof mesh->text; k++) {
@@ -209,7 +215,7 @@ static sn_status write_text(sn_mesh *mesh, sn_err *err) {
     bool sought = mesh->sought == 1 + (k - keys);
     if (sought) used += (size_t)snprintf(mesh->text + used, sizeof mesh->text - used, "%s%s", used ? "," : "", k->name);
     if (sought || value == k->usual) continue;
-    snprintf(number, sizeof number, "%" PRIu64, value);
+    write_number(k, value, number, sizeof number);
     used += (size_t)snprintf(mesh->text + used, sizeof mesh->text - used, "%s%s=%s", used ? "," : "", k->name,
                              named ? named : number);
   }

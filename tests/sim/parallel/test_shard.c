@@ -124,6 +124,7 @@ static void sizes_are_looked_for(void **state) {
   } rows[] = {
       {"fsdp", "fsdp", "fsdp=8", ""},
       {"prefetch=2,fsdp", "fsdp,prefetch=2", "fsdp=8,prefetch=2", ""},
+      {"dp,bucket=50MiB", "dp,bucket=50MiB", "dp=8,bucket=50MiB", ""},
       {"dp,view=yes", "dp,view=yes", "dp=8,view=yes", ""},
       {"dp=2,fsdp,reshard=no", "fsdp,dp=2,reshard=no", "fsdp=8,dp=2,reshard=no", "dp=2"},
       {"dp,fsdp=4,keep-last=yes", "fsdp=4,dp,keep-last=yes", "fsdp=4,dp=8,keep-last=yes", "fsdp=4,keep-last=yes"}};
