@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "base/units.h"
 #include "cli/capacity/advise_front.h"
+#include "cli/capacity/advise_gpus.h"
 #include "cli/capacity/advise_splits.h"
 #include "cli/capacity/capacity.h"
 #include "cli/frame/answer.h"
@@ -359,6 +360,7 @@ static sn_status answer(adviser *a, sn_err *err) {
 
 /* What goes together. */
 static sn_status check(const sn_args *args, sn_err *err) {
+  if (args->gpus > 0) return sn_advise_gpus_check(args, err);
   if (args->front &&
       (args->runtime == SN_RUNTIME_PYTORCH || args->n_strategies > 0 || args->options.iteration.inference))
     return sn_fail(err, SN_BAD_USAGE,
@@ -382,7 +384,9 @@ sn_status sn_cli_advise(const sn_args *args, sn_err *err) {
                          : !args->front && args->runtime != SN_RUNTIME_SUPERNEURONS;
   adviser a = {.args = args, .for_pytorch = for_pytorch};
   if (check(args, err) != SN_OK || sn_question_load(args, &a.question, err) != SN_OK) return err->code;
-  if (args->front)
+  if (args->gpus > 0)
+    sn_advise_gpus(&a.question, err);
+  else if (args->front)
     sn_advise_front(&a.question, err);
   else
     answer(&a, err);

@@ -40,7 +40,7 @@ void sn_capacity_print_switches(const sn_question *q, FILE *out) {
   fprintf(out, "%s, allocator %s", q->options.shared_link ? " over a shared link" : "",
           sn_allocator_name(q->options.allocator));
   if (q->options.iteration.precision != SN_FP32)
-    fprintf(out, ", precision %s", sn_precision_name(q->options.iteration.precision));
+    fprintf(out, ", precision %s", sn_iteration_precision_name(q->options.iteration));
   if (*q->args->freeze) sn_table_printf(out, ", frozen: %s", q->args->freeze);
   if (q->options.iteration.inference)
     fputs(", run and not trained", out);
@@ -58,13 +58,14 @@ const char *sn_capacity_unit(const sn_question *q) {
 
 /* Before a network is made of the sizes that are looked for, its name has to say what it reads. */
 static sn_timed timed(const sn_question *q, sn_strategy strategy) {
-  if (q->net) return sn_timed_of(q->net, &q->device, &q->options, strategy);
+  if (q->net && !sn_question_seeks_mesh(q->args)) return sn_timed_of(q->net, &q->device, &q->options, strategy);
   return (sn_timed){.card = q->device.name,
                     .strategy = strategy,
                     .precision = q->options.iteration.precision,
                     .inference = q->options.iteration.inference,
                     .tokens = sn_net_is_sequence(q->args->net),
-                    .calibrated = q->calibration != NULL};
+                    .calibrated = q->calibration != NULL,
+                    .several = sn_question_seeks_mesh(q->args) || !sn_mesh_is_one(&q->options.iteration.mesh)};
 }
 
 void sn_capacity_print_times(const sn_question *q, FILE *out) {
@@ -122,7 +123,7 @@ void sn_capacity_put_where(sn_json_object *o, const sn_question *q) {
   sn_json_put_count(o, "accumulate", sn_iteration_batches(q->options.iteration));
   sn_json_put_bool(o, "inference", q->options.iteration.inference);
   if (q->options.iteration.precision != SN_FP32)
-    sn_json_put_text(o, "precision", sn_precision_name(q->options.iteration.precision));
+    sn_json_put_text(o, "precision", sn_iteration_precision_name(q->options.iteration));
   if (*q->args->freeze) sn_json_put_text(o, "freeze", q->args->freeze);
   sn_json_put_bool(o, "shared_link", q->options.shared_link);
   sn_json_put_bool(o, "calibrated", q->options.calibration != NULL);

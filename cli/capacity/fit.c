@@ -14,6 +14,7 @@ static sn_status refuse(bool given, const char *option, const char *question, co
 /* An epoch is of a batch that is known. */
 static sn_status check_epoch(const sn_args *args, sn_err *err) {
   const char *question = args->max ? "--max" : "--min memory", *why = "ask it of --which gpu, or of snsim --net";
+  if (sn_question_seeks_mesh(args)) question = "--min gpus";
   if (args->which) return SN_OK;
   if (refuse(args->samples > 0, "--samples", question, why, err) != SN_OK) return err->code;
   return refuse(args->price != NULL, "--price", question, why, err);
@@ -33,7 +34,19 @@ static sn_status check_max(const sn_args *args, sn_err *err) {
   return SN_OK;
 }
 
+static sn_status check_gpus(const sn_args *args, sn_err *err) {
+  if (refuse(args->explain, "--explain", "--min gpus", "ask it of one number, with snsim --net", err) != SN_OK)
+    return err->code;
+  if (args->options.iteration.inference)
+    return sn_fail(err, SN_BAD_USAGE, "--min gpus is of training; leave --inference out");
+  if (!args->batch)
+    return sn_fail(err, SN_BAD_USAGE, "--batch is missing; for instance: snsim fit --min gpus --net %s --batch 1",
+                   args->net);
+  return SN_OK;
+}
+
 static sn_status check_min(const sn_args *args, sn_err *err) {
+  if (sn_question_seeks_mesh(args)) return check_gpus(args, err);
   static const char question[] = "--min memory", why[] = "the memory is what is looked for";
   if (refuse(args->memory.given, "--memory", question, why, err) != SN_OK ||
       refuse(args->options.pool_bytes > 0, "--pool", question, why, err) != SN_OK ||
@@ -60,9 +73,10 @@ static sn_status check_which(const sn_args *args, sn_err *err) {
 static sn_status check(const sn_args *args, sn_err *err) {
   int questions = !!args->max + !!args->min + !!args->which;
   if (questions != 1)
-    return sn_fail(err, SN_BAD_USAGE,
-                   "%s of --max batch|depth|image|sequence, --min memory and --which gpu; snsim help fit tells more",
-                   questions ? "fit answers only one" : "fit needs one");
+    return sn_fail(
+        err, SN_BAD_USAGE,
+        "%s of --max batch|depth|image|sequence, --min memory|gpus and --which gpu; snsim help fit tells more",
+        questions ? "fit answers only one" : "fit needs one");
   if (!args->net)
     return sn_fail(err, SN_BAD_USAGE, "--net is missing; for instance: snsim fit --max batch --net resnet50");
   if (check_epoch(args, err) != SN_OK) return err->code;
@@ -84,5 +98,6 @@ sn_status sn_cli_fit_check(const sn_args *args, sn_err *err) {
 sn_status sn_cli_fit(const sn_args *args, sn_err *err) {
   if (check(args, err) != SN_OK) return err->code;
   if (args->max) return sn_cli_fit_largest(args, err);
-  return args->min ? sn_cli_fit_memory(args, err) : sn_cli_fit_gpu(args, err);
+  if (!args->min) return sn_cli_fit_gpu(args, err);
+  return sn_question_seeks_mesh(args) ? sn_cli_fit_gpus(args, err) : sn_cli_fit_memory(args, err);
 }

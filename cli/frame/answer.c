@@ -130,6 +130,12 @@ sn_pace sn_answer_pace(const sn_answer *a, const sn_run *run) {
 
 /* ---- where it does not fit ---- */
 
+static const char *nothing_helps(const sn_question *q) {
+  if (sn_mesh_is_one(&q->options.iteration.mesh)) return "nothing that PyTorch offers is enough: more memory is needed";
+  return "nothing that PyTorch offers is enough: snsim advise --gpus tries other splits, snsim fit --min gpus more "
+         "GPUs";
+}
+
 sn_status sn_answer_fail(const sn_answer *a, const sn_question *q, sn_err *err) {
   char needed[SN_UNIT_TEXT], usable[SN_UNIT_TEXT], name[SN_DEVICE_NAME];
   if (a->verdict != SN_VERDICT_NO) return SN_OK;
@@ -143,7 +149,7 @@ sn_status sn_answer_fail(const sn_answer *a, const sn_question *q, sn_err *err) 
                  a->strategy, sn_print_bytes(a->usable_bytes, usable), sn_table_clean(name), *gpu_why ? ", " : "",
                  gpu_why,
                  *options      ? "try "
-                 : a->searched ? "nothing that PyTorch offers is enough: more memory is needed"
+                 : a->searched ? nothing_helps(q)
                                : "snsim advise finds what fits",
                  options);
 }
@@ -356,8 +362,8 @@ sn_status sn_answer_print(const sn_answer *a, const char *unit, const char *epoc
   bool only_as_is = a->n_changes == 1 && a->changes[0].kind == SN_CHANGE_NONE && a->verdict == SN_VERDICT_YES;
   if (a->n_changes > 0 && !only_as_is) {
     if (print_changes(a, unit, out, err) != SN_OK) return err->code;
-    print_calls(&a->changes[0], out->stream);
   }
+  if (a->n_changes > 0) print_calls(&a->changes[0], out->stream);
   if (a->n_changes == 0) print_no_change(a, out->stream);
   print_note(a->note, out->stream);
   if (*a->memory_band) print_bands(a, out->stream);

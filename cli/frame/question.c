@@ -107,10 +107,27 @@ static sn_status load_device(const sn_args *args, sn_question *q, sn_err *err) {
   return sn_question_adapt(args, &q->device, &q->margin_bytes, err);
 }
 
+bool sn_question_seeks_mesh(const sn_args *args) {
+  return args->gpus > 0 || (args->min && strcmp(args->min, "gpus") == 0);
+}
+
+static sn_status settle_nodes(const sn_args *args, sn_cluster *asked, sn_err *err) {
+  if (!args->nodes) return SN_OK;
+  if (*asked->name) return sn_cluster_set_nodes(asked, args->nodes, err);
+  return sn_fail(err, SN_BAD_USAGE, "--nodes %" PRIu64 ": of which cluster? Add --cluster h100x8", args->nodes);
+}
+
+static sn_status settle_sought(const sn_args *args, sn_question *q, sn_err *err) {
+  q->options.iteration.mesh = (sn_mesh){0};
+  return settle_nodes(args, &q->options.cluster, err);
+}
+
 /* Where the GPUs of --parallel are. */
 static sn_status settle_cluster(const sn_args *args, sn_question *q, sn_err *err) {
   sn_cluster *asked = &q->options.cluster;
   const sn_mesh *mesh = &args->options.iteration.mesh;
+  if (sn_question_seeks_mesh(args)) return settle_sought(args, q, err);
+  if (mesh->sought) return sn_mesh_parse(mesh->text, &q->options.iteration.mesh, err); /* which says what to say */
   const char *refused = sn_shard_refuses(q->options.iteration);
   if (refused) return sn_fail(err, SN_BAD_USAGE, "%s", refused);
   if (args->plan && !sn_mesh_is_one(mesh))
@@ -121,9 +138,7 @@ static sn_status settle_cluster(const sn_args *args, sn_question *q, sn_err *err
     return sn_fail(err, SN_BAD_USAGE, "--%s says where several GPUs are, and one was asked for; add --parallel fsdp=8",
                    *asked->name ? "cluster" : "nodes");
   }
-  if (args->nodes && !*asked->name)
-    return sn_fail(err, SN_BAD_USAGE, "--nodes %" PRIu64 ": of which cluster? Add --cluster h100x8", args->nodes);
-  if (args->nodes && sn_cluster_set_nodes(asked, args->nodes, err) != SN_OK) return err->code;
+  if (settle_nodes(args, asked, err) != SN_OK) return err->code;
   if (args->nodes && sn_cluster_gpus(asked) != world)
     return sn_fail(err, SN_BAD_USAGE,
                    "--parallel %s takes %u GPUs, and %" PRIu64 " nodes of %s have %u; say --nodes %u", mesh->text,
@@ -157,7 +172,8 @@ bool sn_question_asks_pytorch(const sn_question *q) {
 
 bool sn_question_is_of_pytorch(const sn_args *args) {
   return sn_precision_is_amp(args->options.iteration.precision) || *args->freeze ||
-         !sn_mesh_is_one(&args->options.iteration.mesh) || (args->net && sn_net_lora(args->net));
+         !sn_mesh_is_one(&args->options.iteration.mesh) || sn_question_seeks_mesh(args) ||
+         (args->net && sn_net_lora(args->net));
 }
 
 /* Those that are named, else the runtime's. */

@@ -49,6 +49,10 @@ bool sn_question_is_of_pytorch(const sn_args *args);
 /* SN_BAD_USAGE where --freeze or adapters cannot be combined with --inference or with a strategy that is named. */
 sn_status sn_question_check_freeze(const sn_args *args, sn_err *err);
 
+/* How several GPUs share an iteration is what is looked for: fit --min gpus, advise --gpus. Its question is of one GPU,
+ * and options.cluster is where the others are. */
+bool sn_question_seeks_mesh(const sn_args *args);
+
 /* Adds a strategy that nobody has named, if it can be asked for what the iteration is for. */
 void sn_question_add(sn_question *question, sn_strategy strategy);
 

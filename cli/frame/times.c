@@ -20,7 +20,7 @@ void sn_times_print_unmeasured(FILE *out) {
 
 bool sn_times_read(const char *strategy, const sn_conditions *conditions, sn_timed *timed) {
   sn_err unknown = SN_ERR_INIT;
-  *timed = (sn_timed){.inference = conditions->inference};
+  *timed = (sn_timed){.inference = conditions->inference, .several = *conditions->parallel != '\0'};
   return sn_strategy_parse(strategy, &timed->strategy, &unknown) == SN_OK &&
          sn_precision_parse(conditions->precision, &timed->precision, &unknown) == SN_OK;
 }

@@ -44,7 +44,8 @@ static const sn_command commands[] = {
      "snsim --net alexnet --batch 200 --strategy liveness+offload --plan plan.json\n"
      "snsim --net ./mine.json --batch 8 --gpu ./my-gpu.json --memory 8GiB",
      NULL, SN_CMD_SIMULATE, sn_cli_simulate},
-    {"fit", "snsim fit --max KNOB|--min memory|--which gpu --net NAME [options]", "how much fits, and what stops more",
+    {"fit", "snsim fit --max KNOB|--min memory|--min gpus|--which gpu --net NAME [options]",
+     "how much fits, and what stops more",
      "With --max, the largest batch, depth, image or sequence with which a network fits on a GPU: that one fits, the "
      "next does not, and every value between it and the first whose tensors alone do not fit was looked at as well, "
      "since the holes of a pool can make one value fail where a larger one fits. That takes a plan, but not where "
@@ -52,7 +53,10 @@ static const sn_command commands[] = {
      "fit has room for the tensors or a cache for the largest step, nor where what a cache may not send out has none. "
      "With --min memory, the least memory of a device for a "
      "network "
-     "and a batch. With --which gpu, every known GPU, ranked by speed, or with --price and --samples by what an epoch "
+     "and a batch. With --min gpus, how few GPUs do, by the scheme of --parallel (fsdp unless it says), and what the "
+     "next "
+     "smaller number lacks; --batch is what one gets. With --which gpu, every known GPU, ranked by speed, or with "
+     "--price and --samples by what an epoch "
      "costs; "
      "\"rank\" 1-3: the first three are alike, as their bands overlap (docs/truth.md). All plans are "
      "proved safe.\n"
@@ -68,6 +72,7 @@ static const sn_command commands[] = {
      "one with \"depth\": true. Where patches, windows or what is halved have to fill an image, only such sizes are "
      "tried. The exit status is 1 where nothing fits; the message then says what would.",
      "snsim fit --max batch --net resnet152 --gpu k40c\n"
+     "snsim fit --min gpus --net llama:7b --sequence 4096 --batch 1 --cluster h100x8 --precision bf16-master\n"
      "snsim fit --max depth --net resnet:n1=6,n2=32,n4=6 --batch 16 --strategy superneurons\n"
      "snsim fit --max image --net resnet50 --batch 8 --memory 8GiB --margin 5% --explain\n"
      "snsim fit --max sequence --net llama:layers=16,hidden=2048,heads=16,ffn=5632 --batch 1 --gpu rtx4090\n"
@@ -91,7 +96,13 @@ static const sn_command commands[] = {
      "allocations fragment the memory, and frameworks keep buffers of their own. The output says so.\n"
      "Last the batch in parts that run one after the other and add up their gradients, with one update behind them: "
      "what "
-     "--batch and --accumulate ask for that, what it takes and what it costs against the whole batch in one.",
+     "--batch and --accumulate ask for that, what it takes and what it costs against the whole batch in one.\n"
+     "With --gpus N it is how so many GPUs may share an iteration: all ways, by tokens/s or images/s of all GPUs. "
+     "--batch "
+     "is then the most that one gets at once. \"*\": the fastest; \"o\": no other is as fast with less memory; \"x\": "
+     "too "
+     "large.",
+     "snsim advise --gpus 64 --net llama:7b --sequence 4096 --batch 8 --cluster h100x8 --precision bf16-master\n"
      "snsim advise --net resnet152 --batch 32 --gpu k40c\n"
      "snsim advise --net inception_v4 --batch 64 --margin 5% -o front.png\n"
      "snsim advise --net vgg16 --batch 128 --memory 8GiB --json\n"

@@ -21,7 +21,7 @@
      "Of networks of tokens: lengths of sequences, and own: the network's. Default: own.", sn__parse_list, \
      offsetof(sn_args, sequences)}, \
     {"gpus", "GPU|FILE.json,..", 0, SN_CMD_SWEEP, "Points", \
-     "GPUs: names of `snsim list gpus` or files. Default: as that of --gpu of simulate.", sn__parse_gpus, \
+     "GPUs: names of `snsim list gpus` or files. Default: as that of --gpu of simulate.", sn__parse_list, \
      offsetof(sn_args, axes[SN_AXIS_GPUS])}, \
     {"memories", "SIZE|own,..", 0, SN_CMD_SWEEP, "Points", \
      "Usable memory of the GPUs, such as 8GiB, and own: what they have. Default: own.", sn__parse_list, \

@@ -11,9 +11,11 @@ static const sn_option options[] = {
      "The largest that fits: batch; depth (n3 of resnet, layers of llama and gpt2, the repeat of a JSON network); "
      "image (height and width); sequence (tokens).",
      sn__parse_max, offsetof(sn_args, max)},
-    {"min", "memory", 0, SN_CMD_FIT, "What to find",
-     "memory: the least usable memory of a device with which it runs, to the block of 1 KiB.", sn__parse_min,
-     offsetof(sn_args, min)},
+    {"min", "memory|gpus", 0, SN_CMD_FIT, "What to find",
+     "memory: the least usable memory of a device with which it runs, to the block of 1 KiB. gpus: the fewest GPUs "
+     "that "
+     "share it by the scheme of --parallel, 1, 2, 4, 8 and whole nodes up to --nodes or 1,024 GPUs.",
+     sn__parse_min, offsetof(sn_args, min)},
     {"which", "gpu", 0, SN_CMD_FIT, "What to find",
      "gpu: every GPU of `snsim list gpus`, and a --gpu FILE, ranked: does it fit, with what to spare, how fast; with "
      "--price and --samples by what an epoch costs.",
@@ -301,17 +303,22 @@ static const sn_option options[] = {
      "amp-fp16), of PyTorch's strategies. Published systems have four. Default: tf32-conv, as PyTorch starts, of "
      "questions about PyTorch; else fp32.",
      sn__parse_condition, 0},
+    {"gpus", "N", 0, SN_CMD_ADVISE, "How",
+     "How to split over so many GPUs of the cluster: every dp and fsdp whose product they are, blocks run again or "
+     "not, and 1, 2, 4 .. images at once of a GPU, up to --batch and as far as they fit; fastest first.",
+     sn__parse_list, offsetof(sn_args, axes[SN_AXIS_GPUS])},
     {"parallel", "KEY=N,..", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE, "How",
      "On several GPUs, and what the fullest of them holds: fsdp=N, PyTorch's fully_shard() of each block (with "
      "reshard=yes|no|N, keep-last=yes, prefetch=K, reduce=bf16); dp=N, DistributedDataParallel (bucket=25MiB, "
-     "view=yes); both, HSDP; tp=N, products of decoders divided (loss=whole, gathered=again). docs/parallel.md.",
-     sn__parse_condition, 0},
+     "view=yes); both, HSDP; tp=N, products of decoders divided (loss=whole, gathered=again). Without the number that "
+     "fit --min gpus looks for: fsdp,prefetch=2. docs/parallel.md.",
+     sn__parse_scheme, 0},
     {"cluster", "CLUSTER|FILE.json", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE, "How",
-     "With --parallel: which GPUs they are and how fast they speak to each other (`snsim list clusters`). Default: the "
+     "Of several GPUs: which they are and how fast they speak to each other (`snsim list clusters`). Default: the "
      "known one of this GPU, else PCIe is assumed.",
      sn__parse_condition, 0},
     {"nodes", "N", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE, "How",
-     "Of the cluster. Default: as many as --parallel fills.", sn__parse_nodes, offsetof(sn_args, nodes)},
+     "Of the cluster. Default: as many as are filled.", sn__parse_nodes, offsetof(sn_args, nodes)},
     {"freeze", "GLOB,..", 0,
      SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP | SN_CMD_GRAPH | SN_CMD_RUN | SN_CMD_VALIDATE, "How",
      "Layers that are not trained, by their names, such as 'layer[12]*': no gradients, no optimizer state, and no "

@@ -27,22 +27,41 @@ sn_status sn__parse_text(const char *what, const char *text, void *place, sn_err
   return SN_OK;
 }
 
-/* "8": how many there are, as trainers ask. */
-static sn_status check_gpu(const char *what, const char *text, sn_err *err) {
+/* "8": how many there are, as trainers ask. `shares`: of a question that several may share. */
+static sn_status check_gpu(const char *what, const char *text, bool shares, sn_err *err) {
   if (!*text || strlen(text) > 3 || text[strspn(text, "0123456789")]) return SN_OK;
+  if (!shares)
+    return sn_fail(err, SN_BAD_USAGE,
+                   "%s: \"%s\" is a number of GPUs, not the name of one; one is asked about, with what it gets of the "
+                   "batch; snsim list gpus shows their names",
+                   what, text);
+  long count = strtol(text, NULL, 10);
   return sn_fail(err, SN_BAD_USAGE,
-                 "%s: \"%s\" is a number of GPUs, not the name of one; one is asked about, with what it gets of the "
-                 "batch; snsim list gpus shows their names",
-                 what, text);
+                 "%s: \"%s\" is a number of GPUs, not the name of one, as snsim list gpus shows them; several share by "
+                 "--parallel fsdp=%ld, and the best way is found by snsim advise --gpus %ld",
+                 what, text, count > 1 ? count : 8, count > 1 ? count : 8);
 }
 
-sn_status sn__parse_gpus(const char *what, const char *text, void *place, sn_err *err) {
-  return check_gpu(what, text, err) == SN_OK ? sn__parse_list(what, text, place, err) : err->code;
+/* Of advise how many there are, of sweep which. */
+sn_status sn__take_gpus(sn_args *args, sn_err *err) {
+  const sn_args_lists *list = &args->axes[SN_AXIS_GPUS];
+  bool counts = args->command->bit == SN_CMD_ADVISE;
+  for (uint32_t i = 0; i < list->count && !counts; i++)
+    if (check_gpu("--gpus", list->texts[i], args->command->bit != SN_CMD_SWEEP, err) != SN_OK) return err->code;
+  if (!counts || list->count == 0) return SN_OK;
+  const char *text = list->texts[list->count - 1];
+  uint64_t gpus;
+  if (*text && !text[strspn(text, "0123456789")]) {
+    if (sn_parse_count(text, "--gpus", 2, SN_MESH_MOST, &gpus, err) == SN_OK) args->gpus = (uint32_t)gpus;
+    return err->code;
+  }
+  return sn_fail(err, SN_BAD_USAGE,
+                 "--gpus: \"%.40s\" is not how many GPUs share, as --gpus 8; which they are: --gpu %.40s", text, text);
 }
 
 sn_status sn__parse_gpu(const char *what, const char *text, void *place, sn_err *err) {
   sn_args *args = place;
-  if (check_gpu(what, text, err) != SN_OK) return err->code;
+  if (check_gpu(what, text, true, err) != SN_OK) return err->code;
   if (sn__parse_text(what, text, &args->gpu, err) != SN_OK) return err->code;
   const char *called = sn_device_is_file(text) ? NULL : sn_device_called(text);
   args->profile = args->gpu = called ? called : args->gpu;
@@ -252,6 +271,13 @@ static uint32_t condition_row(const char *condition) {
   return i;
 }
 
+/* Whether a size is looked for is known behind the other options. */
+sn_status sn__parse_scheme(const char *what, const char *text, void *place, sn_err *err) {
+  sn_args *args = place;
+  args->gave[condition_row(what + strlen("--"))] = true;
+  return sn_mesh_parse_sought(text, &args->options.iteration.mesh, err);
+}
+
 bool sn_args_gave(const sn_args *args, const char *condition) {
   return args->gave[condition_row(condition)];
 }
@@ -388,7 +414,9 @@ static sn_status take_only(const char *what, const char *text, const char *only,
 }
 
 sn_status sn__parse_min(const char *what, const char *text, void *place, sn_err *err) {
-  return take_only(what, text, "memory", place, err);
+  *(const char **)place = text;
+  if (strcmp(text, "memory") == 0 || strcmp(text, "gpus") == 0) return SN_OK;
+  return sn_fail(err, SN_BAD_USAGE, "%s: \"%.40s\" is none of memory and gpus", what, text);
 }
 
 sn_status sn__parse_which(const char *what, const char *text, void *place, sn_err *err) {

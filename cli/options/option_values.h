@@ -11,13 +11,14 @@ typedef sn_status sn__parse(const char *what, const char *text, void *place, sn_
 
 sn__parse sn__parse_switch;
 sn__parse sn__parse_text;
-sn__parse sn__parse_gpu;  /* place: sn_args */
-sn__parse sn__parse_gpus; /* a list */
+sn__parse sn__parse_gpu;                             /* place: sn_args */
+sn_status sn__take_gpus(sn_args *args, sn_err *err); /* reads --gpus, where the command is known */
 sn__parse sn__parse_size;
 sn__parse sn__parse_thread_counts; /* place: sn_args */
 sn__parse sn__parse_jobs;
 sn__parse sn__parse_moves;
 sn__parse sn__parse_nodes;
+sn__parse sn__parse_scheme;
 sn__parse sn__parse_samples;
 sn__parse sn__parse_match_range;
 sn__parse sn__parse_colours;

@@ -346,8 +346,8 @@ sn_status sn_args_parse(int argc, char *const *argv, sn_args *args, sn_err *err)
   assert(p.n_options <= MOST_OPTIONS);
   if (take_all(&p, err) != SN_OK || set_command(&p, err) != SN_OK) return err->code;
   if (args->help || args->version) return SN_OK;
-  if (check_options(&p, err) != SN_OK || take_net(args, err) != SN_OK || take_loss(args, err) != SN_OK ||
-      take_units(args, err) != SN_OK || take_lora(args, err) != SN_OK)
+  if (sn__take_gpus(args, err) != SN_OK || check_options(&p, err) != SN_OK || take_net(args, err) != SN_OK ||
+      take_loss(args, err) != SN_OK || take_units(args, err) != SN_OK || take_lora(args, err) != SN_OK)
     return err->code;
   take_gpu(args);
   return take_sequence(args, err);

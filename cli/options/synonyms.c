@@ -102,11 +102,17 @@ static const struct {
      {NULL},
      NULL,
      "attention is one kernel, but where docs/networks.md says otherwise"},
-    {"num-gpus n-gpus ngpu ngpus world-size nproc nproc-per-node num-nodes nnodes ddp fsdp zero zero-stage deepspeed "
-     "tp tensor-parallel pp pipeline-parallel data-parallel",
+    {"num-gpus n-gpus ngpu ngpus world-size nproc nproc-per-node fsdp fully-shard zero zero-stage deepspeed",
+     {"parallel fsdp=8"},
+     NULL,
+     "one GPU is asked about"},
+    {"ddp dp data-parallel distributed", {"parallel dp=8"}, NULL, "one GPU is asked about"},
+    {"num-nodes nnodes n-nodes", {"nodes"}, NULL, "one GPU is asked about"},
+    {"min-gpus least-gpus fewest-gpus how-many-gpus", {"min gpus"}, "fit --min gpus", NULL},
+    {"tp tensor-parallel tensor-parallel-size pp pipeline-parallel pipeline-parallel-size",
      {NULL},
      NULL,
-     "one GPU is asked about, and --batch is what that one gets"},
+     "--parallel says how several GPUs share, as fsdp=8 or dp=8"},
 };
 
 static const struct {

@@ -64,7 +64,7 @@ typedef struct sn_answer_change {
   int64_t iteration_ns;              /* of a whole update */
   double images_per_second;
   uint32_t n_calls;
-  const char *const *calls; /* lines of Python that do it; none for SN_CHANGE_NONE */
+  const char *const *calls; /* lines of Python that do it; for SN_CHANGE_NONE those that share it among GPUs */
 } sn_answer_change;
 
 /* A part of what memory holds at the fullest moment (sim/capacity/where.h). */

@@ -11,6 +11,7 @@
 #include "sim/capacity/calls.h"
 #include "sim/device/device.h"
 #include "sim/graph/route.h"
+#include "sim/parallel/shard.h"
 #include "sim/schedule/units.h"
 
 #include <inttypes.h>
@@ -62,8 +63,10 @@ static sn_status add(search *s, const sn__loop *way, const sn_result *r) {
   return sn__loop_tell(&s->ways, way, r, &c->change);
 }
 
+/* Several GPUs do not share weights of 4 bits (sim/parallel/shard.h). */
 static bool is_allowed(const sn__loop *way) {
-  return !sn_strategy_refuses(way->strategy, way->iteration);
+  bool shared = !way->nf4 || sn_mesh_is_one(&way->iteration.mesh);
+  return shared && !sn_strategy_refuses(way->strategy, way->iteration) && !sn_shard_refuses(way->iteration);
 }
 
 /* The loop is the recording's: another precision, optimizer or number of parts is recorded anew. */
@@ -377,8 +380,12 @@ static sn_status tell_left_out(const search *s, const char **left_out) {
 }
 
 static sn_status put_as_is(const search *s, sn_answer_change *changes, uint32_t *count) {
-  return sn__loop_tell_none(s->w->stands, s->asked->options->iteration, s->asked->net->batch, s->w->as_is, s->arena,
-                            &changes[(*count)++], s->err);
+  const sn_iteration iteration = s->asked->options->iteration;
+  sn_answer_change *change = &changes[(*count)++];
+  if (sn__loop_tell_none(s->w->stands, iteration, s->asked->net->batch, s->w->as_is, s->arena, change, s->err) != SN_OK)
+    return s->err->code;
+  const sn__loop as_it_stands = sn__loop_as_asked(&s->ways);
+  return sn_mesh_is_one(&iteration.mesh) ? SN_OK : sn__loop_add_calls(&s->ways, &as_it_stands, change);
 }
 
 sn_status sn__changes_find(const sn__changes_wish *w, sn_answer_change *changes, uint32_t *count, const char **left_out,

@@ -31,6 +31,12 @@ void sn_band_of_memory(char text[SN_BAND_TEXT]) {
   snprintf(text, SN_BAND_TEXT, "tensors within %.2g %% of PyTorch's on 9 of 10 of %" PRIu32 " totals", share, b->rows);
 }
 
+void sn_band_of_shared(char text[SN_BAND_TEXT]) {
+  snprintf(text, SN_BAND_TEXT,
+           "tensors equal PyTorch's to the byte in %d of %d questions of several GPUs, worst %.1f %%",
+           SN_BAND_SHARED_EQUAL, SN_BAND_SHARED, SN_BAND_SHARED_WORST);
+}
+
 void sn_band_of_recording(char text[SN_BAND_TEXT]) {
   snprintf(text, SN_BAND_TEXT, "tensors equal PyTorch's tracker to the byte in %d of %d recordings",
            SN_BAND_RECORDINGS_EQUAL, SN_BAND_RECORDINGS);
@@ -55,7 +61,8 @@ sn_timed sn_timed_of(const sn_net *net, const sn_device *device, const sn_option
                 .precision = options->iteration.precision,
                 .inference = options->iteration.inference,
                 .tokens = net->values[0].dtype == SN_I64,
-                .calibrated = options->calibration != NULL};
+                .calibrated = options->calibration != NULL,
+                .several = !sn_mesh_is_one(&options->iteration.mesh)};
   if (net->recorded) take_recorded(&t, net->recorded->record);
   return t;
 }
@@ -76,6 +83,8 @@ static const sn_band *find(const sn_timed *t) {
 static const char *unmeasured(const sn_timed *t, char text[SN_BAND_TEXT]) {
   if (!sn_dialect_of(t->strategy.dialect)->eager)
     snprintf(text, SN_BAND_TEXT, "in the runtime of %s", sn_runtime_title(sn_runtime_of(t->strategy)));
+  else if (t->several)
+    return "of several GPUs";
   else if (!find(t))
     return t->inference ? "inference on this card" : "training on this card";
   else if (t->tokens)
@@ -87,9 +96,14 @@ static const char *unmeasured(const sn_timed *t, char text[SN_BAND_TEXT]) {
   return text;
 }
 
+/* Nobody measures several GPUs here. */
+static bool is_calibrated(const sn_timed *t) {
+  return t->calibrated && !t->several;
+}
+
 const sn_band *sn_band_find(const sn_timed *t) {
   char text[SN_BAND_TEXT];
-  return t->calibrated || unmeasured(t, text) ? NULL : find(t);
+  return is_calibrated(t) || unmeasured(t, text) ? NULL : find(t);
 }
 
 static const char measured[] = "times measured on this machine";
@@ -101,7 +115,7 @@ bool sn_band_is_measured(const char *time_band) {
 void sn_band_of_time(const sn_timed *t, char text[SN_BAND_TEXT]) {
   char reason[SN_BAND_TEXT];
   const sn_band *b = sn_band_find(t);
-  if (t->calibrated)
+  if (is_calibrated(t))
     snprintf(text, SN_BAND_TEXT, "%s", measured);
   else if (b)
     snprintf(text, SN_BAND_TEXT, "times within %.0f %% on 9 of 10 of %" PRIu32 " networks", b->nine_of_ten, b->rows);

@@ -39,6 +39,12 @@ enum { SN_BAND_TEXT = 100, SN_BANDS_TEXT = 700 };
 enum { SN_BAND_RECORDINGS = 87, SN_BAND_RECORDINGS_EQUAL = 86 };
 void sn_band_of_recording(char text[SN_BAND_TEXT]);
 
+/* Questions about one of several GPUs whose totals were compared with PyTorch's tracker on process groups without a GPU
+ * (docs/parallel.md, "Compared with PyTorch"), how many are equal, and the worst, in percent. */
+enum { SN_BAND_SHARED = 26, SN_BAND_SHARED_EQUAL = 10 };
+#define SN_BAND_SHARED_WORST 4.1
+void sn_band_of_shared(char text[SN_BAND_TEXT]);
+
 /* "tensors within 0.01 % of PyTorch's on 9 of 10 of 193 totals" */
 void sn_band_of_memory(char text[SN_BAND_TEXT]);
 
@@ -51,6 +57,7 @@ typedef struct sn_timed {
   bool recorded;   /* its network is a recording */
   bool tokens;     /* its network reads them; not known of a recording */
   bool calibrated; /* snsim calibrate measured this machine */
+  bool several;    /* GPUs share it */
 } sn_timed;
 
 /* A question's; a recording says itself whether it was made under autocast and has a backward pass. O(operations) of a

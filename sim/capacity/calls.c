@@ -294,17 +294,118 @@ static void add_sequential(text *t, const sn_units *units) {
   add(t, "# net: nn.Sequential of all layers, each with what changes its output in place");
 }
 
-static sn_status add_checkpoints(text *t, const sn_asked *asked, const sn_calls_wish *wish, sn_calls *calls,
-                                 sn_err *err) {
+static void add_checkpoints(text *t, const sn_asked *asked, const sn_calls_wish *wish, const sn__blocks *blocks) {
+  bool sequential = blocks->units.segments > 0 && wish->strategy.recompute == SN_RECOMPUTE_UNITS;
+  if (sequential) add_sequential(t, &blocks->units);
+  if (!sequential) add_blocks(t, asked->net, blocks);
+  if (!sequential) add_others(t, blocks);
+}
+
+/* ---- several GPUs ---- */
+
+/* In what gradients are reduced and parameters gathered, where it is not their own width. */
+static void add_policy(text *t, const sn_mesh *mesh) {
+  if (mesh->reduce_narrow) {
+    add(t, "policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16)");
+    return;
+  }
+  add(t, "policy = MixedPrecisionPolicy(");
+  add(t, "    param_dtype=torch.bfloat16, reduce_dtype=torch.float32)");
+}
+
+/* Ahead of its own, the parameters of so many blocks. */
+static void add_prefetch(text *t, const sn_mesh *mesh, const sn__blocks *groups) {
+  if (mesh->prefetch < 2 || groups->count == 0) return;
+  add(t, "for i, block in enumerate(blocks):");
+  add(t, "    block.set_modules_to_forward_prefetch(blocks[i + 1:][:%" PRIu32 "])", mesh->prefetch);
+  add(t, "    block.set_modules_to_backward_prefetch(blocks[:i][::-1][:%" PRIu32 "])", mesh->prefetch);
+}
+
+/* What blocks and the rest are told alike, ", mesh=mesh, mp_policy=policy", and of blocks when they are gathered again. */
+static void write_how(const sn_mesh *mesh, bool master, bool last, char *all, char *block, size_t room) {
+  bool stays = mesh->reshard == SN_RESHARD_NO || last;
+  snprintf(all, room, "%s%s", sn_mesh_size(mesh, SN_MESH_DP) > 1 ? ", mesh=mesh" : "",
+           master ? ", mp_policy=policy" : "");
+  if (stays)
+    snprintf(block, room, "%s, reshard_after_forward=False", all);
+  else if (mesh->reshard > SN_RESHARD_YES)
+    snprintf(block, room, "%s, reshard_after_forward=%" PRIu32, all, mesh->reshard);
+  else
+    snprintf(block, room, "%s", all);
+}
+
+static void add_fully_shard(text *t, const sn_mesh *mesh, bool master, const sn__blocks *groups) {
+  char all[80], block[120];
+  uint32_t replicas = sn_mesh_size(mesh, SN_MESH_DP), shards = sn_mesh_size(mesh, SN_MESH_FSDP);
+  add(t, "from torch.distributed.fsdp import fully_shard%s", master ? ", MixedPrecisionPolicy" : "");
+  if (replicas > 1) {
+    add(t, "from torch.distributed.device_mesh import init_device_mesh");
+    add(t, "mesh = init_device_mesh(\"cuda\", (%" PRIu32 ", %" PRIu32 "), mesh_dim_names=(\"dp\", \"fsdp\"))", replicas,
+        shards);
+  }
+  if (master) add_policy(t, mesh);
+  bool ahead = mesh->prefetch > 1 && groups->count > 0;
+  if (ahead) add(t, "blocks = []");
+  for (int last = 0; last < 2; last++) {
+    if (groups->count == groups->chosen && !last) continue;
+    if (groups->chosen == 0 && last) continue;
+    write_how(mesh, master, last, all, block, sizeof all);
+    add_loop(t, groups, last);
+    add(t, "    fully_shard(block%s)", block);
+    if (ahead) add(t, "    blocks.append(block)");
+  }
+  write_how(mesh, master, false, all, block, sizeof all);
+  add_prefetch(t, mesh, groups);
+  add(t, "fully_shard(model%s)", all);
+}
+
+static void add_ddp(text *t, const sn_mesh *mesh) {
+  char bucket[48] = "";
+  uint64_t bytes = mesh->bucket_bytes;
+  if (bytes != 0 && bytes != SN_MESH_BUCKET) snprintf(bucket, sizeof bucket, ", bucket_cap_mb=%" PRIu64, bytes >> 20);
+  add(t, "from torch.nn.parallel import DistributedDataParallel");
+  if (!mesh->view) add(t, "model = DistributedDataParallel(model%s)", bucket);
+  if (!mesh->view) return;
+  add(t, "model = DistributedDataParallel(");
+  add(t, "    model, gradient_as_bucket_view=True%s)", bucket);
+}
+
+/* Groups of parameters as blocks; the last is chosen where it is told otherwise than the others. */
+static sn_status find_groups(const sn__blocks *blocks, bool keeps_last, sn__blocks *groups, sn_err *err) {
+  const sn_route *route = blocks->route;
+  uint32_t count = route->n_groups ? route->n_groups - 1 : 0; /* without the root */
+  *groups = (sn__blocks){.route = route, .adapted = blocks->adapted, .count = count};
+  groups->all = calloc((size_t)count + 1, sizeof *groups->all);
+  if (!groups->all) return sn_fail_memory(err);
+  for (uint32_t i = 0; i < count; i++) groups->all[i] = (sn__block){.path = route->groups[i].name, .steps = 1};
+  if (keeps_last && count > 0) groups->all[count - 1].rerun = groups->chosen = 1;
+  return SN_OK;
+}
+
+static sn_status add_mesh(text *t, sn_iteration iteration, const sn__blocks *blocks, sn_err *err) {
+  const sn_mesh *mesh = &iteration.mesh;
+  bool sharded = sn_mesh_size(mesh, SN_MESH_FSDP) > 1, several = sn_iteration_accumulates(iteration);
+  sn__blocks groups = {0};
+  if (!sharded) add_ddp(t, mesh);
+  if (sharded && find_groups(blocks, mesh->keep_last, &groups, err) == SN_OK)
+    add_fully_shard(t, mesh, iteration.master, &groups);
+  if (several && !sharded) add(t, "# all batches of an update but the last: with model.no_sync():");
+  if (several && sharded && !mesh->sync_each)
+    add(t, "# model.set_requires_gradient_sync(False), but for an update's last batch");
+  sn__blocks_clear(&groups);
+  return err->code;
+}
+
+/* Lines that name modules, which the plan knows. */
+static sn_status add_planned(text *t, const sn_asked *asked, const sn_calls_wish *wish, bool checkpoints,
+                             sn_calls *calls, sn_err *err) {
   sn_planner *planner = sn_planner_new(asked->net, asked->device, asked->options, err);
   sn_plan *plan = planner ? sn_planner_plan(planner, wish->strategy, wish->memory_bytes, false, err) : NULL;
   sn__blocks blocks = {0};
   if (plan && sn__blocks_find(plan, &blocks, err) == SN_OK) {
     blocks.adapted = asked->net->adapted || wish->rank > 0;
-    bool sequential = blocks.units.segments > 0 && wish->strategy.recompute == SN_RECOMPUTE_UNITS;
-    if (sequential) add_sequential(t, &blocks.units);
-    if (!sequential) add_blocks(t, asked->net, &blocks);
-    if (!sequential) add_others(t, &blocks);
+    if (checkpoints) add_checkpoints(t, asked, wish, &blocks);
+    if (wish->mesh) add_mesh(t, asked->options->iteration, &blocks, err);
     calls->chosen = blocks.count ? blocks.chosen : blocks.n_rerun;
     calls->units = blocks.count ? blocks.count : sn_units_modules(&blocks.units);
   }
@@ -383,11 +484,16 @@ static sn_status fill(const sn_asked *asked, const sn_calls_wish *wish, sn_calls
   text t = {.arena = calls->arena};
   bool eager = sn_dialect_of(wish->strategy.dialect)->eager;
   bool checkpoints = eager && wish->strategy.recompute != SN_RECOMPUTE_NONE;
-  if (wish->precision && precisions[asked->options->iteration.precision].once)
-    add(&t, "%s", precisions[asked->options->iteration.precision].once);
+  const sn_iteration *iteration = &asked->options->iteration;
+  sn_calls_wish planned = *wish;
+  planned.mesh = wish->mesh && !sn_mesh_is_one(&iteration->mesh);
+  const char *once = precisions[iteration->precision].once; /* of bf16-master the policy says it */
+  if (wish->precision && once && !iteration->master) add(&t, "%s", once);
   add_lora(&t, wish->rank, wish->nf4);
-  if (wish->optimizer) add_optimizer(&t, sn_optimizer_on(asked->options->iteration.optimizer, asked->net));
-  if (checkpoints && add_checkpoints(&t, asked, wish, calls, err) != SN_OK) return err->code;
+  if (wish->optimizer && !planned.mesh) add_optimizer(&t, sn_optimizer_on(iteration->optimizer, asked->net));
+  if ((checkpoints || planned.mesh) && add_planned(&t, asked, &planned, checkpoints, calls, err) != SN_OK)
+    return err->code;
+  if (wish->optimizer && planned.mesh) add_optimizer(&t, sn_optimizer_on(iteration->optimizer, asked->net));
   add_step(&t, asked, wish);
   calls->lines = t.lines;
   calls->count = t.count;

@@ -7,6 +7,9 @@
  *   with torch.autograd.graph.save_on_cpu(pin_memory=True):         pytorch+offload
  *   for x, y in parts: (loss(model(x), y) / 2).backward()           two parts
  *   model = peft.get_peft_model(model, config, ..)                  adapters of transformers' models
+ *   for block in model.layers:                                      --parallel fsdp=8, behind checkpoints and ahead of
+ *       fully_shard(block, mp_policy=policy)                        the optimizer, whose parameters are the shards
+ *   model = DistributedDataParallel(model)                          --parallel dp=8
  *
  * Which blocks are checkpointed is read off the plan: those of which more than half is run again. A unit
  * (sim/schedule/units.h) that is half a block is told as the block. What is run again outside of all blocks, and networks
@@ -30,6 +33,7 @@ typedef struct sn_calls_wish {
   uint32_t parts;        /* batches of an update; 0 and 1: one */
   bool precision;        /* lines for asked->options->iteration.precision, */
   bool optimizer;        /* and its optimizer, too */
+  bool mesh;             /* and for how several GPUs share it */
   uint32_t rank;         /* of adapters to be put in (models/build/lora.h); 0: none */
   bool nf4;              /* and lines for weights of 4 bits behind them */
 } sn_calls_wish;

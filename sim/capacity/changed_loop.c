@@ -162,7 +162,7 @@ static const char *options_of(const sn__loop_changes *s, const sn__loop *w) {
   return sn_arena_text(s->arena, t.all);
 }
 
-static sn_status add_calls(const sn__loop_changes *s, const sn__loop *w, sn_answer_change *c) {
+sn_status sn__loop_add_calls(const sn__loop_changes *s, const sn__loop *w, sn_answer_change *c) {
   sn_options options = *s->asked->options;
   sn_asked asked = *s->asked;
   options.iteration = iteration_of(w);
@@ -173,6 +173,7 @@ static sn_status add_calls(const sn__loop_changes *s, const sn__loop *w, sn_answ
                               .parts = w->parts > 1 ? options.iteration.accumulate : 1,
                               .precision = has_precision(s, w),
                               .optimizer = has_optimizer(s, w),
+                              .mesh = true,
                               .rank = w->rank,
                               .nf4 = w->nf4};
   sn_calls *calls = asked.net ? sn_calls_of(&asked, &wish, s->err) : NULL;
@@ -212,5 +213,5 @@ sn_status sn__loop_tell(const sn__loop_changes *s, const sn__loop *w, const sn_r
   change->what = sn__loop_what(s, w);
   change->options = options_of(s, w);
   if (!change->what || !change->options) return sn_fail_memory(s->err);
-  return add_calls(s, w, change);
+  return sn__loop_add_calls(s, w, change);
 }

@@ -43,6 +43,9 @@ const char *sn__loop_what(const sn__loop_changes *ways, const sn__loop *way);
 sn_status sn__loop_tell(const sn__loop_changes *ways, const sn__loop *way, const sn_result *result,
                         sn_answer_change *change);
 
+/* The lines alone. */
+sn_status sn__loop_add_calls(const sn__loop_changes *ways, const sn__loop *way, sn_answer_change *change);
+
 /* As the loop stands, of any runtime. */
 sn_status sn__loop_tell_none(sn_strategy strategy, sn_iteration iteration, uint32_t batch, const sn_result *result,
                              sn_arena *arena, sn_answer_change *change, sn_err *err);

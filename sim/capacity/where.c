@@ -301,7 +301,7 @@ static const char *advice_of(const search *s, const group *g) {
     return predicts_positions(s) && !iteration.inference ? "loss in parts" : "";
   case RESIDENT:
     if (iteration.inference || sn_optimizer_states(iteration.optimizer) < 2 ||
-        sn_optimizer_is_8bit(iteration.optimizer))
+        sn_optimizer_is_8bit(iteration.optimizer) || !sn_mesh_is_one(&iteration.mesh)) /* which have none */
       return "";
     return iteration.optimizer == SN_OPTIMIZER_ADAM ? "8-bit Adam" : "8-bit AdamW";
   default:

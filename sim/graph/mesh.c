@@ -161,7 +161,20 @@ static bool read_value(const key *k, const char *text, uint64_t *value) {
   return *value != UINT64_MAX && *end == '\0' && *value >= k->least && *value <= k->most;
 }
 
-static sn_status read_key(const char *text, size_t length, sn_mesh *mesh, bool seen[KEYS], sn_err *err) {
+/* An axis without a number. */
+static sn_status read_bare(const key *k, bool may_seek, sn_mesh *mesh, sn_err *err) {
+  sn_mesh_axis axis = (sn_mesh_axis)(k - keys); /* which stand first, in their order */
+  bool sought = axis == SN_MESH_FSDP || axis == SN_MESH_DP;
+  if (!sought || !may_seek)
+    return sn_fail(err, SN_BAD_USAGE, "--parallel: %s of how many GPUs? Say %s=8%s", k->name, k->name,
+                   sought ? ", or let it be found by snsim fit --min gpus" : "");
+  if (mesh->sought)
+    return sn_fail(err, SN_BAD_USAGE, "--parallel: the size of one axis is looked for; give %s a number", k->name);
+  mesh->sought = (uint8_t)(1 + axis);
+  return SN_OK;
+}
+
+static sn_status read_key(const char *text, size_t length, bool may_seek, sn_mesh *mesh, bool seen[KEYS], sn_err *err) {
   char value[40], values[80];
   uint64_t number;
   size_t name = strcspn(text, "=,");
@@ -169,6 +182,7 @@ static sn_status read_key(const char *text, size_t length, sn_mesh *mesh, bool s
   if (!k) return fail_key(text, name, err);
   if (seen[k - keys]) return sn_fail(err, SN_BAD_USAGE, "--parallel: %s stands twice; say it once", k->name);
   seen[k - keys] = true;
+  if (name == length && k - keys < SN_MESH_AXES) return read_bare(k, may_seek, mesh, err);
   size_t rest = name < length ? length - name - 1 : 0;
   snprintf(value, sizeof value, "%.*s", (int)(rest < 30 ? rest : 30), text + length - rest);
   if (read_value(k, value, &number)) {
@@ -189,10 +203,14 @@ static sn_status check_world(const sn_mesh *mesh, sn_err *err) {
   return SN_OK;
 }
 
+static bool has_axis(const sn_mesh *mesh, sn_mesh_axis axis) {
+  return sn_mesh_size(mesh, axis) > 1 || mesh->sought == 1 + axis;
+}
+
 /* Keys that say how an axis works which is not there. */
 static sn_status check_needs(const sn_mesh *mesh, const bool seen[KEYS], sn_err *err) {
   for (const key *k = keys; k < keys + KEYS; k++) {
-    if (!seen[k - keys] || k->needs == SN_MESH_AXES || sn_mesh_size(mesh, k->needs) > 1) continue;
+    if (!seen[k - keys] || k->needs == SN_MESH_AXES || has_axis(mesh, k->needs)) continue;
     const char *axis = sn_mesh_word(k->needs);
     return sn_fail(err, SN_BAD_USAGE, "--parallel: %s says how %s works, and there is none; add %s=8 or leave it out",
                    k->name, axis, axis);
@@ -206,16 +224,25 @@ static const char *word_of(const key *k, uint64_t value) {
   return NULL;
 }
 
+/* As it is read: bytes have a unit. */
+static void write_number(const key *k, uint64_t value, char *text, size_t room) {
+  bool whole = value % (1 << 20) == 0, bytes = k->kind == KEY_BYTES;
+  if (k->kind == KEY_SCHEDULE && value > SN_SCHEDULE_INTERLEAVED)
+    snprintf(text, room, "%s%" PRIu64, INTERLEAVED, value - SN_SCHEDULE_INTERLEAVED);
+  else
+    snprintf(text, room, "%" PRIu64 "%s", bytes && whole ? value >> 20 : value, !bytes ? "" : whole ? "MiB" : "B");
+}
+
 static sn_status write_text(sn_mesh *mesh, sn_err *err) {
   size_t used = 0;
   for (const key *k = keys; k < keys + KEYS && used < sizeof mesh->text; k++) {
     uint64_t value = get(k, mesh);
     const char *named = word_of(k, value);
     char number[40];
-    if (value == k->usual) continue;
-    bool chunks = k->kind == KEY_SCHEDULE && value > SN_SCHEDULE_INTERLEAVED;
-    snprintf(number, sizeof number, "%s%" PRIu64, chunks ? INTERLEAVED : "",
-             chunks ? value - SN_SCHEDULE_INTERLEAVED : value);
+    bool sought = mesh->sought == 1 + (k - keys);
+    if (sought) used += (size_t)snprintf(mesh->text + used, sizeof mesh->text - used, "%s%s", used ? "," : "", k->name);
+    if (sought || value == k->usual) continue;
+    write_number(k, value, number, sizeof number);
     used += (size_t)snprintf(mesh->text + used, sizeof mesh->text - used, "%s%s=%s", used ? "," : "", k->name,
                              named ? named : number);
   }
@@ -227,17 +254,40 @@ static sn_status write_text(sn_mesh *mesh, sn_err *err) {
 }
 
 /* What is said of a mesh of one GPU is nothing. */
-sn_status sn_mesh_parse(const char *text, sn_mesh *mesh, sn_err *err) {
+static sn_status settle(sn_mesh read, sn_mesh *mesh, sn_err *err) {
+  bool nothing = sn_mesh_is_one(&read) && !read.sought;
+  *read.text = '\0';
+  if (!nothing && write_text(&read, err) != SN_OK) return err->code;
+  *mesh = nothing ? (sn_mesh){0} : read;
+  return SN_OK;
+}
+
+static sn_status parse(const char *text, bool may_seek, sn_mesh *mesh, sn_err *err) {
   bool seen[KEYS] = {false};
   sn_mesh read = usual_mesh();
   for (const char *at = text; *at;) {
     size_t length = strcspn(at, ",");
-    if (read_key(at, length, &read, seen, err) != SN_OK) return err->code;
+    if (read_key(at, length, may_seek, &read, seen, err) != SN_OK) return err->code;
     at += length + (at[length] == ',');
   }
-  if (check_needs(&read, seen, err) != SN_OK) return err->code;
-  *mesh = sn_mesh_is_one(&read) ? (sn_mesh){0} : read;
-  return sn_mesh_is_one(mesh) ? SN_OK : write_text(mesh, err);
+  return check_needs(&read, seen, err) == SN_OK ? settle(read, mesh, err) : err->code;
+}
+
+sn_status sn_mesh_parse(const char *text, sn_mesh *mesh, sn_err *err) {
+  return parse(text, false, mesh, err);
+}
+
+sn_status sn_mesh_parse_sought(const char *text, sn_mesh *mesh, sn_err *err) {
+  return parse(text, true, mesh, err);
+}
+
+sn_status sn_mesh_resize(const sn_mesh *mesh, sn_mesh_axis axis, uint32_t size, sn_mesh *to, sn_err *err) {
+  sn_mesh read = sn_mesh_is_one(mesh) && !mesh->sought ? usual_mesh() : *mesh;
+  read.sought = 0;
+  read.size[axis] = size;
+  for (const key *k = keys; k < keys + KEYS; k++)
+    if (k->needs != SN_MESH_AXES && !has_axis(&read, k->needs)) set(k, &read, k->usual);
+  return check_world(&read, err) == SN_OK ? settle(read, to, err) : err->code;
 }
 
 /* ---- parts of the network ---- */

@@ -63,6 +63,7 @@ typedef struct sn_mesh {
   uint32_t stage, micros;  /* pp, not asked for: of whose GPU a route is, and micro-batches an update (0: one) */
   bool loss_whole;         /* tp: logits are gathered ahead of the loss */
   bool gather_again;       /* tp: inputs of products are kept split and gathered once more by backward (Megatron) */
+  uint8_t sought;          /* 1 + the axis whose size is looked for (sn_mesh_parse_sought()); 0: none */
   char text[SN_MESH_TEXT]; /* that reads as this mesh, keys at what they are unless asked for left out:
                               "fsdp=8,prefetch=2"; "" for one GPU */
 } sn_mesh;
@@ -101,6 +102,12 @@ typedef struct sn_mesh_parts {
 
 sn_mesh_parts sn_mesh_parts_of(const sn_net *net, uint32_t parts);
 uint32_t sn_mesh_part_next(sn_mesh_parts *parts);
+/* The same of a mesh whose size is looked for: dp or fsdp may stand without a number, "fsdp,prefetch=2". It is to be
+ * given one before it is asked about. */
+sn_status sn_mesh_parse_sought(const char *text, sn_mesh *mesh, sn_err *err);
+/* The mesh with so many along an axis, nothing sought any more. What says how an axis works is left out where that axis
+ * is no more. SN_BAD_USAGE: more than SN_MESH_MOST in all. `to` may be `mesh`. */
+sn_status sn_mesh_resize(const sn_mesh *mesh, sn_mesh_axis axis, uint32_t size, sn_mesh *to, sn_err *err);
 
 /* ---- a parameter's part ---- */
 

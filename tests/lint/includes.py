@@ -16,7 +16,7 @@ ALLOWED = {
 }
 ROOMS = {  # the lowest room first
     "models": ("net", "op", "build", "zoo", "json", "onnx", "record"),
-    "sim": ("memory", "dtr", "graph", "device", "cluster", "parallel", "share", "policy", "schedule", "plan", "make", "corun", "play", "ask", "stages", "capacity", "sweep"),
+    "sim": ("memory", "dtr", "graph", "device", "cluster", "parallel", "share", "policy", "schedule", "plan", "make", "corun", "play", "ask", "stages", "capacity", "scale", "sweep"),
     "exec": ("data", "kernel", "machine", "cpu", "cuda", "session"),
     "cli": ("options", "frame", "sweep", "capacity", "train", "commands", "reproduce"),
 }

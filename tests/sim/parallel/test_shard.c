@@ -100,7 +100,7 @@ static void meshes_have_one_text(void **state) {
 static void bad_meshes_are_refused(void **state) {
   (void)state;
   static const char *const bad[][2] = {
-      {"fsdp", "fsdp=\"\" is none of"},  {"fsdp=0", "is none of: 1 to"},
+      {"fsdp", "fit --min gpus"},        {"fsdp=0", "is none of: 1 to"},
       {"fsdp=8,fsdp=8", "stands twice"}, {"sdp=8", "did you mean"},
       {"view=yes", "add dp=8"},          {"fsdp=8,view=yes", "add dp=8"},
       {"prefetch=2,dp=8", "add fsdp=8"}, {"fsdp=8,reshard=maybe", "yes"},
@@ -115,6 +115,63 @@ static void bad_meshes_are_refused(void **state) {
     if (!strstr(err.text, bad[i][1])) fail_msg("%s: %s", bad[i][0], err.text);
     assert_true(sn_mesh_is_one(&mesh));
   }
+}
+
+/* A size that is looked for is no number, and what is said of an axis goes with it. */
+static void sizes_are_looked_for(void **state) {
+  (void)state;
+  static const struct {
+    const char *asked, *text, *at_8, *at_1;
+  } rows[] = {
+      {"fsdp", "fsdp", "fsdp=8", ""},
+      {"prefetch=2,fsdp", "fsdp,prefetch=2", "fsdp=8,prefetch=2", ""},
+      {"dp,bucket=50MiB", "dp,bucket=50MiB", "dp=8,bucket=50MiB", ""},
+      {"dp,view=yes", "dp,view=yes", "dp=8,view=yes", ""},
+      {"dp=2,fsdp,reshard=no", "fsdp,dp=2,reshard=no", "fsdp=8,dp=2,reshard=no", "dp=2"},
+      {"dp,fsdp=4,keep-last=yes", "fsdp=4,dp,keep-last=yes", "fsdp=4,dp=8,keep-last=yes", "fsdp=4,keep-last=yes"}};
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    sn_mesh mesh, sized;
+    sn_err err = SN_ERR_INIT;
+    sn_mesh_parse_sought(rows[i].asked, &mesh, &err);
+    must(&err);
+    assert_string_equal(mesh.text, rows[i].text);
+    sn_mesh_axis axis = (sn_mesh_axis)(mesh.sought - 1);
+    sn_mesh_resize(&mesh, axis, 8, &sized, &err);
+    assert_string_equal(sized.text, rows[i].at_8);
+    sn_mesh_resize(&mesh, axis, 1, &sized, &err);
+    must(&err);
+    assert_string_equal(sized.text, rows[i].at_1);
+    assert_int_equal(sized.sought, 0);
+  }
+}
+
+static void bad_sizes_are_refused(void **state) {
+  (void)state;
+  static const char *const bad[][2] = {{"fsdp,dp", "one axis"},
+                                       {"tp", "Say tp=8"},
+                                       {"fsdp,view=yes", "add dp=8"},
+                                       {"pp,fsdp", "Say pp=8"},
+                                       {"fsdp,fsdp=8", "twice"}};
+  for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    sn_mesh mesh = {0};
+    sn_err err = SN_ERR_INIT;
+    assert_int_equal(sn_mesh_parse_sought(bad[i][0], &mesh, &err), SN_BAD_USAGE);
+    if (!strstr(err.text, bad[i][1])) fail_msg("%s: %s", bad[i][0], err.text);
+  }
+}
+
+/* From one GPU on, whose mesh says nothing. */
+static void meshes_grow(void **state) {
+  (void)state;
+  sn_mesh mesh = {0};
+  sn_err err = SN_ERR_INIT;
+  sn_mesh_resize(&mesh, SN_MESH_FSDP, 16, &mesh, &err);
+  sn_mesh_resize(&mesh, SN_MESH_DP, 4, &mesh, &err);
+  must(&err);
+  assert_string_equal(mesh.text, "fsdp=16,dp=4");
+  assert_int_equal(mesh.reshard, SN_RESHARD_YES);
+  assert_int_equal(sn_mesh_resize(&mesh, SN_MESH_DP, 65536, &mesh, &err), SN_BAD_USAGE);
+  assert_string_equal(mesh.text, "fsdp=16,dp=4");
 }
 
 /* torch.chunk(): ceil(d / W) rows each. */
@@ -227,11 +284,19 @@ static void bad_pipelines_are_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(rows_are_pytorchs),         cmocka_unit_test(shards_are_parts),
-      cmocka_unit_test(one_gpu_is_todays),         cmocka_unit_test(meshes_have_one_text),
-      cmocka_unit_test(bad_meshes_are_refused),    cmocka_unit_test(parameters_are_cut_by_rows),
-      cmocka_unit_test(first_sides_are_pytorchs),  cmocka_unit_test(stages_keep_what_is_in_flight),
-      cmocka_unit_test(bubbles_are_the_schedules), cmocka_unit_test(bad_pipelines_are_refused),
+      cmocka_unit_test(rows_are_pytorchs),
+      cmocka_unit_test(shards_are_parts),
+      cmocka_unit_test(one_gpu_is_todays),
+      cmocka_unit_test(meshes_have_one_text),
+      cmocka_unit_test(bad_meshes_are_refused),
+      cmocka_unit_test(parameters_are_cut_by_rows),
+      cmocka_unit_test(first_sides_are_pytorchs),
+      cmocka_unit_test(stages_keep_what_is_in_flight),
+      cmocka_unit_test(bubbles_are_the_schedules),
+      cmocka_unit_test(bad_pipelines_are_refused),
+      cmocka_unit_test(sizes_are_looked_for),
+      cmocka_unit_test(bad_sizes_are_refused),
+      cmocka_unit_test(meshes_grow),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,220 @@
+/* `snsim advise --gpus`: how several GPUs may share an iteration (sim/scale/ways.h), fastest first. */
+#include "cli/capacity/advise_gpus.h"
+
+#include "base/units.h"
+#include "cli/capacity/capacity.h"
+#include "cli/capacity/gpus.h"
+#include "models/zoo/zoo.h"
+#include "sim/parallel/times.h"
+#include "sim/scale/ways.h"
+
+#include <inttypes.h>
+
+enum { SHOWN = 24 }; /* rows of the table */
+
+/* Whole nodes, and as many as were said. */
+static sn_status check_nodes(const sn_question *q, sn_err *err) {
+  uint32_t gpus = q->args->gpus, there = sn_cluster_gpus(&q->options.cluster);
+  sn_cluster cluster;
+  bool assumed;
+  const sn_mesh one = {0};
+  if (sn_mesh_cluster(&one, &q->options.cluster, &q->device, &cluster, &assumed, err) != SN_OK) return err->code;
+  uint32_t each = cluster.gpus_per_node;
+  if (!assumed && gpus > each && gpus % each != 0)
+    return sn_fail(err, SN_BAD_USAGE,
+                   "--gpus %" PRIu32 " do not fill nodes of %" PRIu32 "; %" PRIu32 " or %" PRIu32 " do", gpus, each,
+                   gpus / each * each, (gpus / each + 1) * each);
+  if (q->args->nodes > 0 && there != gpus)
+    return sn_fail(err, SN_BAD_USAGE,
+                   "--gpus %" PRIu32 ", and --nodes %" PRIu64 " of %s is %" PRIu32 "; leave --nodes out", gpus,
+                   q->args->nodes, q->options.cluster.name, there);
+  return SN_OK;
+}
+
+static sn_ways *find(const sn_question *q, sn_err *err) {
+  sn_strategy strategies[SN_ARGS_STRATEGIES];
+  sn_ways_wish wish = {.spec = q->args->net,
+                       .image = q->args->image,
+                       .net = q->net,
+                       .device = &q->device,
+                       .options = &q->options,
+                       .gpus = q->args->gpus,
+                       .strategies = strategies};
+  if (check_nodes(q, err) != SN_OK) return NULL;
+  if (sn_gpus_strategies(q, strategies, &wish.n_strategies, err) != SN_OK) return NULL;
+  sn_out_progress("trying every split ...");
+  sn_ways *ways = sn_ways_find(&wish, err);
+  sn_out_progress(NULL);
+  return ways;
+}
+
+static const sn_way *best_of(const sn_ways *ways) {
+  return ways->n_all > 0 && ways->all[0].fits ? &ways->all[0] : NULL;
+}
+
+/* ---- table ---- */
+
+static void print_heading(const sn_question *q, FILE *out) {
+  sn_capacity_print_net("how to split", q->args->net, q->net->name, out);
+  sn_capacity_print_batch(q->net, out);
+  fprintf(out, " a GPU at most, over %" PRIu32 " GPUs", q->args->gpus);
+  sn_capacity_print_where(q, out);
+  fputs("\n\n", out);
+}
+
+static void print_count(const sn_ways *ways, FILE *out) {
+  uint32_t fit = 0, planned = 0, front = 0;
+  for (uint32_t i = 0; i < ways->n_all; i++) {
+    fit += ways->all[i].fits;
+    planned += ways->all[i].result != NULL;
+    front += ways->all[i].on_front;
+  }
+  fprintf(out,
+          "%" PRIu32 " meshes, %" PRIu32 " ways with strategies and batches: %" PRIu32 " planned, %" PRIu32
+          " fit, %" PRIu32 " on the front of memory and time\n\n",
+          ways->meshes, ways->n_all, planned, fit, front);
+}
+
+static bool is_shown(const sn_way *w) {
+  return w->best || w->on_front;
+}
+
+static void print_row(const sn_question *q, const sn_way *w, bool best, sn_table *table) {
+  char name[SN_STRATEGY_TEXT];
+  sn_table_cell(table, "%s%s", best ? "*" : w->fits ? "" : "x", w->on_front ? "o" : "");
+  sn_table_cell(table, "%s", *w->mesh.text ? w->mesh.text : "1 GPU");
+  sn_table_cell(table, "%s", sn_strategy_name(w->strategy, name));
+  sn_table_cell(table, "%" PRIu32, w->batch);
+  if (w->result) {
+    sn_gpus_cells(table, q, &w->mesh, w->result);
+  } else {
+    sn_table_cell(table, "> %.1f", (double)w->device_bytes / (double)(UINT64_C(1) << 30));
+    for (int i = 0; i < 5; i++) sn_table_cell(table, "-");
+  }
+  if (!w->fits) sn_table_dim(table);
+}
+
+static sn_status print_table(const sn_question *q, const sn_ways *ways, const sn_out *out, sn_err *err) {
+  const sn_table_column columns[] = {{"", "", SN_TABLE_TEXT},
+                                     {"", "--parallel", SN_TABLE_TEXT},
+                                     {"", "strategy", SN_TABLE_TEXT},
+                                     {"batch", "a GPU", SN_TABLE_NUMBER},
+                                     SN_GPUS_COLUMNS(q)};
+  sn_table *table = sn_table_new(columns, sizeof columns / sizeof columns[0]);
+  uint32_t shown = 0, left = 0;
+  for (uint32_t i = 0; i < ways->n_all; i++) {
+    if (!is_shown(&ways->all[i])) continue;
+    if (shown < SHOWN)
+      print_row(q, &ways->all[i], best_of(ways) == &ways->all[i], table), shown++;
+    else
+      left++;
+  }
+  sn_status status = sn_out_table(out, table, err);
+  sn_table_free(table);
+  if (left > 0) fprintf(out->stream, "%" PRIu32 " more: --json has all\n", left);
+  return status;
+}
+
+static sn_status print_best(const sn_question *q, const sn_ways *ways, FILE *out, sn_err *err) {
+  const sn_way *best = best_of(ways);
+  char name[SN_STRATEGY_TEXT], left[SN_UNIT_TEXT];
+  if (!best) return SN_OK;
+  fprintf(out, "\nfastest that fits: --parallel %s --strategy %s --batch %" PRIu32 "\n", best->mesh.text,
+          sn_strategy_name(best->strategy, name), best->batch);
+  fprintf(out, "%s a GPU to spare\n", sn_print_bytes(q->device.memory_bytes - best->device_bytes, left));
+  sn_net *net = sn_net_load(q->args->net, best->batch, q->args->image, err);
+  if (net) sn_gpus_print_calls(q, net, &best->mesh, best->strategy, out, err);
+  sn_net_free(net);
+  return err->code;
+}
+
+static void print_all(const sn_question *q, const sn_ways *ways, const sn_out *out, sn_err *err) {
+  FILE *f = out->stream;
+  print_heading(q, f);
+  print_count(ways, f);
+  if (print_table(q, ways, out, err) != SN_OK || print_best(q, ways, f, err) != SN_OK) return;
+  fputs("\no: no other is as fast with less memory; x: too large, by its plan, or > by what no plan goes below\n"
+        "each with its fastest batch; those on the front with that too\n",
+        f);
+  sn_gpus_print_notes(f);
+}
+
+/* ---- JSON ---- */
+
+static sn_status write_way(const sn_question *q, const sn_way *w, const char *before, FILE *out, sn_err *err) {
+  sn_json_object o = sn_json_begin();
+  char name[SN_STRATEGY_TEXT];
+  sn_json_put_text(&o, "strategy", sn_strategy_name(w->strategy, name));
+  sn_json_put_count(&o, "batch", w->batch);
+  sn_json_put_bool(&o, "fits", w->fits);
+  sn_json_put_count(&o, "needed_bytes", w->device_bytes);
+  sn_json_put_bool(&o, "planned", w->result != NULL);
+  sn_json_put_bool(&o, "best_of_mesh", w->best);
+  sn_json_put_bool(&o, "on_front", w->on_front);
+  sn_gpus_put(&o, q, &w->mesh, w->result);
+  return sn_json_end(&o, before, false, "", out, err);
+}
+
+static sn_status write_json(const sn_question *q, const sn_ways *ways, FILE *out, sn_err *err) {
+  sn_json_object o = sn_json_begin();
+  sn_json_put_text(&o, "net", q->args->net);
+  sn_json_put_count(&o, "batch", q->net->batch);
+  sn_json_put_count(&o, "world", q->args->gpus);
+  sn_json_put_text(&o, "cluster", q->options.cluster.name);
+  sn_capacity_put_where(&o, q);
+  sn_json_put_text(&o, "version", SNSIM_VERSION);
+  if (sn_json_end(&o, "", true, ",\"ways\":[", out, err) != SN_OK) return err->code;
+  for (uint32_t i = 0; i < ways->n_all; i++)
+    if (write_way(q, &ways->all[i], i ? ",\n" : "\n", out, err) != SN_OK) return err->code;
+  fputs("\n]}\n", out);
+  return SN_OK;
+}
+
+/* ---- the command ---- */
+
+static sn_status print(const sn_question *q, const sn_ways *ways, sn_err *err) {
+  sn_out out;
+  if (sn_out_open(&out, NULL, q->args->color, err) != SN_OK) return err->code;
+  if (q->args->json) {
+    write_json(q, ways, out.stream, err);
+  } else {
+    sn_prose prose;
+    print_all(q, ways, sn_prose_open(&prose, &out), err);
+    sn_prose_close(&prose);
+  }
+  return sn_out_close(&out, err);
+}
+
+static sn_status judge(const sn_question *q, const sn_ways *ways, sn_err *err) {
+  char needed[SN_UNIT_TEXT], usable[SN_UNIT_TEXT], name[SN_STRATEGY_TEXT];
+  if (best_of(ways) || ways->n_all == 0) return SN_OK;
+  const sn_way *least = &ways->all[0];
+  return sn_fail(err, SN_NO_FIT,
+                 "%s needed with --parallel %s and %s, %s on each of %" PRIu32
+                 " %s; snsim fit --min gpus looks for how many do",
+                 sn_print_bytes(least->device_bytes, needed), least->mesh.text, sn_strategy_name(least->strategy, name),
+                 sn_print_bytes(q->device.memory_bytes, usable), q->args->gpus, q->device.name);
+}
+
+sn_status sn_advise_gpus_check(const sn_args *args, sn_err *err) {
+  const char *option = !sn_mesh_is_one(&args->options.iteration.mesh) || args->options.iteration.mesh.sought
+                           ? "--parallel"
+                       : args->front         ? "--front"
+                       : args->output        ? "--output"
+                       : args->samples > 0   ? "--samples"
+                       : args->price != NULL ? "--price"
+                                             : NULL;
+  if (option)
+    return sn_fail(err, SN_BAD_USAGE,
+                   "%s cannot be combined with --gpus, which looks for how to share; ask it of one split", option);
+  if (args->options.iteration.inference)
+    return sn_fail(err, SN_BAD_USAGE, "--gpus is of training; leave --inference out");
+  return SN_OK;
+}
+
+sn_status sn_advise_gpus(const sn_question *q, sn_err *err) {
+  sn_ways *ways = find(q, err);
+  if (ways && print(q, ways, err) == SN_OK) judge(q, ways, err);
+  sn_ways_free(ways);
+  return err->code;
+}
