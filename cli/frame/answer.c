@@ -251,10 +251,10 @@ static sn_status print_changes(const sn_answer *a, const char *unit, const sn_ou
   return status;
 }
 
-/* No card of this size holds it, whatever is changed. */
+/* No card of this size holds it, whatever is changed; there may be one or several. */
 static void print_no_change(const sn_answer *a, FILE *out) {
   if (a->verdict == SN_VERDICT_NO && a->searched && *a->memory_band)
-    fputs("  No change makes it fit on one such GPU: it takes a larger one, or several.\n", out);
+    fputs("  No change makes it fit: it takes a larger GPU, or more of them.\n", out);
 }
 
 static void print_calls(const sn_answer_change *c, FILE *out) {

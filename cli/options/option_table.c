@@ -310,8 +310,9 @@ static const sn_option options[] = {
     {"parallel", "KEY=N,..", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE, "How",
      "On several GPUs, and what the fullest of them holds: fsdp=N, PyTorch's fully_shard() of each block (with "
      "reshard=yes|no|N, keep-last=yes, prefetch=K, reduce=bf16); dp=N, DistributedDataParallel (bucket=25MiB, "
-     "view=yes); both, HSDP; tp=N, products of decoders divided (loss=whole, gathered=again). Without the number that "
-     "fit --min gpus looks for: fsdp,prefetch=2. docs/parallel.md.",
+     "view=yes); both, HSDP; tp=N, products of decoders divided (loss=whole, gathered=again); pp=N, a pipeline "
+     "(schedule=gpipe|1f1b|interleaved:N). Without the number that fit --min gpus looks "
+     "for: fsdp,prefetch=2. docs/parallel.md.",
      sn__parse_scheme, 0},
     {"cluster", "CLUSTER|FILE.json", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE, "How",
      "Of several GPUs: which they are and how fast they speak to each other (`snsim list clusters`). Default: the "
