@@ -14,6 +14,9 @@ the second: of SGD with momentum the third, as the second still counts the plann
 are float32 and computed in bfloat16; with bf16 all is bfloat16. What is on tensors with values (dp, tp) takes as much memory as it
 says. FSDP's is on fake ones.
 
+With --device cuda the fakes are of a GPU, which need not be there (the recorder answers for it): with a GPU's kernels for norms, pooling and
+attention. Sums of gradients are apart there too, as under every mode; PyTorch adds in place where it can.
+
 --snsim asks that program as well, of a cluster of one node of so many GPUs, and prints what it says beside it. Programs that know no
 --parallel, and networks that snsim has not, are told of. --table measures the questions of docs/measured/parallel.md as its rows.
 Exit codes: 1 where a total differs by more than --tolerance, 2 for what was asked, 4 where PyTorch is missing.
@@ -30,6 +33,7 @@ import tempfile
 import warnings
 
 os.environ["TORCH_CPP_LOG_LEVEL"] = "ERROR"
+os.environ["PYTORCH_NO_CUDA_MEMORY_CACHING"] = "1"  # the trackers count bytes of a GPU as they are asked for
 warnings.simplefilter("ignore")
 logging.disable(logging.WARNING)
 try:
@@ -167,8 +171,35 @@ def run(mesh, ranks, options):
     return {getattr(kind, "value", kind): count for kind, count in peak.items()}, parameters
 
 
+def run_on_gpu(mesh, options):
+    """The same on fakes of a GPU, as its kernels have them."""
+    sys.path[:0] = [os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, *folder) for folder in (("python",), ("tests", "python"))]
+    import sharded
+    ranks = sharded.as_of_a_gpu(meshes.open_groups(mesh))
+    with sharded.session() as opened:
+        with torch.device("cuda"):
+            net = Trained(options.net, options.dropout)
+            batches = [net.batch(options.batch, options.sequence, options.image) for _ in range(options.accumulate)]
+        parameters = sum(each.numel() * each.element_size() for each in net.module.parameters())
+        module = meshes.lay_out(net, mesh, {"fsdp": ranks["fsdp"]}, options.precision == "bf16-master")
+        update = optimizer_of(options.optimizer, module.parameters())
+        with sharded.tracking(opened, module, update, batches) as tracker:
+            for i in range(3):
+                if i:
+                    tracker.reset_mod_stats()
+                    start_peak(tracker)
+                step(net, module, update, batches, mesh, tracker, options)
+        return sharded.peak_of(tracker), parameters
+
+
 def measure(mesh, options):
     """Live bytes at the peak by component."""
+    if options.device == "cuda":
+        try:
+            counts, _ = run_on_gpu(mesh, options)
+        finally:
+            dist.destroy_process_group()
+        return {key: sum(counts.get(kind, 0) for kind in kinds) for key, kinds in KINDS.items()} | {"total": counts["Total"]}
     F.dropout = pytorch_memory.dropout
     for name in ("normal_", "uniform_", "trunc_normal_", "kaiming_uniform_"):
         setattr(torch.nn.init, name, lambda tensor, *_, **__: tensor)
@@ -265,6 +296,7 @@ def parser():
     made.add_argument("--precision", choices=("fp32", "bf16", "bf16-master"), default="fp32")
     made.add_argument("--accumulate", type=int, default=1, metavar="N", help="micro-batches a step (default: 1)")
     made.add_argument("--dropout", type=float, default=0.1, help="of gpt2 (default: 0.1)")
+    made.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="whose kernels; cuda: fsdp alone, needs no GPU")
     made.add_argument("--table", action="store_true", help="measure the questions of docs/measured/parallel.md")
     made.add_argument("--snsim", metavar="PROGRAM", help="ask it too")
     made.add_argument("--tolerance", type=int, metavar="BYTES", help="exit with 1 where a total differs by more")
@@ -279,6 +311,8 @@ def answer(options):
         fail(2, error)
     if mesh.tp > 1 and not options.net.startswith("llm:"):
         fail(2, f"tp is measured of llm networks, and {options.net} is none")
+    if options.device == "cuda" and (not mesh.sharded or mesh.tp > 1 or mesh.dp > 1 or options.precision == "bf16"):
+        fail(2, "--device cuda measures fsdp=N alone, and not of --precision bf16")
     if not options.sequence and options.net.startswith(("llm:", "llama", "gpt2")):
         fail(2, f"{options.net} reads tokens: give --sequence")
     if min(options.batch, options.accumulate) < 1:

@@ -27,7 +27,19 @@ const char *sn_shard_refuses(sn_iteration iteration) {
                                                    : NULL;
 }
 
-static sn_status check_recording(const struct sn_recorded *w, bool pipeline, sn_err *err) {
+/* Recurrent networks': cuDNN takes them as one buffer, which has to be made where each is gathered by itself. */
+static sn_status check_storages(const struct sn_recorded *w, sn_err *err) {
+  for (uint32_t p = 0; p < w->record->n_parameters; p++)
+    if (w->owners->next[p] != SN_NONE)
+      return sn_fail(
+          err, SN_BAD_INPUT,
+          "%s: parameter %.200s shares a storage with others, as a recurrent network's do, which fsdp is not "
+          "simulated with; ask for dp",
+          w->record->name, w->record->parameters[p].name);
+  return SN_OK;
+}
+
+static sn_status check_recording(const struct sn_recorded *w, bool pipeline, bool sharded, sn_err *err) {
   const char *name = w->record->name;
   if (w->backwards == 0)
     return sn_fail(err, SN_BAD_INPUT, "%s: its loop does not train, and fsdp and dp are of training", name);
@@ -43,7 +55,7 @@ static sn_status check_recording(const struct sn_recorded *w, bool pipeline, sn_
                    "%s does not say how its parameters can be shared, as recordings of this version do; "
                    "record it again",
                    name);
-  return SN_OK;
+  return sharded ? check_storages(w, err) : SN_OK;
 }
 
 /* Weights of 4 bits are bytes of another kind, which fully_shard() refuses. */
@@ -52,7 +64,9 @@ static sn_status check(const sn_route *whole, const sn_mesh *mesh, sn_err *err) 
     if (sn_precision_dequantized_bytes(SN_FP32, &whole->layers[l]) > 0)
       return sn_fail(err, SN_BAD_INPUT, "layer %s has weights of 4 bits, which are not shared; ask without --quantize",
                      whole->layers[l].name);
-  return whole->net->recorded ? check_recording(whole->net->recorded, sn_mesh_size(mesh, SN_MESH_PP) > 1, err) : SN_OK;
+  if (!whole->net->recorded) return SN_OK;
+  return check_recording(whole->net->recorded, sn_mesh_size(mesh, SN_MESH_PP) > 1, sn_mesh_size(mesh, SN_MESH_FSDP) > 1,
+                         err);
 }
 
 static sn_route *share(const sn_route *whole, sn_iteration iteration, sn_err *err) {

@@ -437,7 +437,7 @@ class Copies(Case):
             return models.trained(model, models.momentum(model), lambda: model(torch.ones(batch, 16, device="cuda")).mean())
         file = self.recorded(make, batch=2)
         self.assertIsInstance(built[0].weight, Packed)
-        self.assertEqual([(name, file.sizes(2)[storage], trained) for name, storage, _, _, trained in file.parameters],
+        self.assertEqual([(name, file.sizes(2)[storage], trained) for name, storage, _, _, trained, *_ in file.parameters],
                          [("weight", 64 * 16, 0), ("bias", 64 * 4, 1)])
         self.assertIs(vars(torch.Tensor).get("_make_subclass"), before)
 

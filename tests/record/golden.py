@@ -14,6 +14,7 @@ sys.path[:0] = [str(HERE.parents[1] / "python"), str(HERE.parent / "python")]
 import oracle  # noqa: E402  ahead of torch
 import models  # noqa: E402
 import replay  # noqa: E402
+import sharded  # noqa: E402
 import snsim  # noqa: E402
 
 RECORDINGS = {  # name: make, batches to ask about, globs of units
@@ -28,6 +29,11 @@ RECORDINGS = {  # name: make, batches to ask about, globs of units
     "dense_wide": (models.dense_wide, (2, 3, 16), "blocks.*"),
     "scaled_cnn": (models.scaled_cnn, (2, 3, 16), "1,2"),
 }
+# name: batch, ranks, globs of what is gathered by itself; whether snsim is told them, or finds them
+SHARDED = [("resnet18", 8, 4, "layer?.*", False), ("resnet18", 3, 5, "layer?.*", False), ("transformer", 8, 4, "blocks.*", False),
+           ("transformer", 3, 7, "blocks.*", False), ("residual_cnn", 8, 4, "1,2", True), ("dense", 8, 4, "blocks.*", False),
+           ("small_cnn", 8, 4, "0,1,4,5,10", False), ("scaled_cnn", 8, 3, "1,2", True)]
+SHARDED_COLUMNS = ["file", "batch", "ranks", "units_glob", "peak_apart", "peak_units"]
 COLUMNS = ["file", "batch", "peak_apart", "peak_in_place", "units_glob", "unit_calls", "peak_units"]
 
 
@@ -52,6 +58,17 @@ def rows_of(name, folder):
         yield [path.name, str(batch), apart, replay.peak(file, batch, True), globs, units, held]
 
 
+def write_sharded(folder):
+    """What FSDPMemTracker says of a rank."""
+    with open(folder / "expected_sharded.csv", "w", newline="") as out:
+        rows = csv.writer(out, lineterminator="\n")
+        rows.writerow(SHARDED_COLUMNS)
+        for name, batch, ranks, globs, told in SHARDED:
+            peaks = [sharded.memtracker(RECORDINGS[name][0], batch, ranks, globs, again) for again in (False, True)]
+            whole = name == "small_cnn"  # what is gathered there is no block that runs again
+            rows.writerow([f"{name}.rec.gz", batch, ranks, globs if told else "", peaks[0], "" if whole else peaks[1]])
+
+
 def main():
     folder = HERE / "data"
     folder.mkdir(exist_ok=True)
@@ -67,6 +84,7 @@ def main():
         rows.writerow(COLUMNS)
         for name in RECORDINGS:
             rows.writerows(known.get(name, []))
+    write_sharded(folder)
 
 
 if __name__ == "__main__":
