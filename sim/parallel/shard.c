@@ -69,14 +69,13 @@ static sn_status check(const sn_route *whole, const sn_mesh *mesh, sn_err *err) 
                          err);
 }
 
-static sn_route *share(const sn_route *whole, sn_iteration iteration, sn_err *err) {
-  bool sharded = sn_mesh_size(&iteration.mesh, SN_MESH_FSDP) > 1;
-  sn_route *route = sharded ? sn__fsdp(whole, iteration, err) : sn__ddp(whole, iteration, err);
-  if (route) route->whole = whole;
-  return route;
-}
-
 typedef sn_route *scheme(const sn_route *whole, sn_iteration iteration, sn_err *err);
+
+/* Of those whose ranks have other batches: fsdp has dp's replicas in it. */
+static scheme *of_batches(const sn_mesh *mesh) {
+  if (sn_mesh_size(mesh, SN_MESH_FSDP) > 1) return sn__fsdp;
+  return sn_mesh_size(mesh, SN_MESH_DP) > 1 ? sn__ddp : NULL;
+}
 
 /* The part by a scheme, which takes the whole over. */
 static sn_route *part_by(scheme *make, sn_route *whole, sn_iteration iteration, sn_err *err) {
@@ -98,15 +97,15 @@ sn_route *sn_shard(sn_route *whole, sn_iteration iteration, sn_err *err) {
   }
   if (sn_mesh_size(mesh, SN_MESH_TP) > 1) route = part_by(sn__tp, route, iteration, err);
   if (route && sn_mesh_size(mesh, SN_MESH_PP) > 1) route = part_by(sn__stage, route, iteration, err);
-  if (route && sn_mesh_size(mesh, SN_MESH_FSDP) > 1) return part_by(sn__fsdp, route, iteration, err);
-  if (route && sn_mesh_size(mesh, SN_MESH_DP) > 1) return part_by(sn__ddp, route, iteration, err);
-  return route;
+  return route && of_batches(mesh) ? part_by(of_batches(mesh), route, iteration, err) : route;
 }
 
 /* What PyTorch would have recorded under checkpoints is made once, and its part with it. */
 const sn_route *sn_shard_under(const sn_route *route, const sn_record_span *spans, uint32_t n_spans, sn_err *err) {
   if (!route->whole) return sn_route_under(route, spans, n_spans, err);
   sn_route *under = (sn_route *)sn_route_under(route->whole, spans, n_spans, err);
-  if (under && !under->of_rank) under->of_rank = share(under, (sn_iteration){.mesh = *route->mesh}, err);
-  return under ? under->of_rank : NULL;
+  if (!under || under->of_rank) return under ? under->of_rank : NULL;
+  under->of_rank = of_batches(route->mesh)(under, (sn_iteration){.mesh = *route->mesh}, err);
+  if (under->of_rank) under->of_rank->whole = under;
+  return under->of_rank;
 }
