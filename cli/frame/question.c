@@ -214,33 +214,38 @@ sn_status sn_question_check_corun(const sn_args *args, sn_err *err) {
                  option);
 }
 
-sn_status sn_question_check_freeze(const sn_args *args, sn_err *err) {
-  bool lora = args->net && sn_net_lora(args->net);
-  const sn_iteration asked = {.freeze = lora ? "*" : args->freeze};
+/* All that are named go with what is asked of the iteration by an option; `other`: what to try. */
+static sn_status check_strategies(const sn_args *args, sn_iteration asked, const char *option, const char *other,
+                                  sn_err *err) {
   char name[SN_STRATEGY_TEXT];
-  if (*args->freeze && args->options.iteration.inference)
-    return sn_fail(err, SN_BAD_USAGE,
-                   "--freeze cannot be combined with --inference, which trains nothing; leave one out");
   for (uint32_t i = 0; i < args->n_strategies; i++) {
     const char *why = sn_strategy_refuses(args->strategies[i], asked);
     if (why)
-      return sn_fail(err, SN_BAD_USAGE, "--strategy %s cannot be combined with --%s: %s; try --strategy pytorch",
-                     sn_strategy_name(args->strategies[i], name), lora ? "lora" : "freeze", why);
+      return sn_fail(err, SN_BAD_USAGE, "--strategy %s cannot be combined with %s: %s; try %s",
+                     sn_strategy_name(args->strategies[i], name), option, why, other);
   }
   return SN_OK;
 }
 
+sn_status sn_question_check_freeze(const sn_args *args, sn_err *err) {
+  bool lora = args->net && sn_net_lora(args->net);
+  const sn_iteration asked = {.freeze = lora ? "*" : args->freeze};
+  if (*args->freeze && args->options.iteration.inference)
+    return sn_fail(err, SN_BAD_USAGE,
+                   "--freeze cannot be combined with --inference, which trains nothing; leave one out");
+  return check_strategies(args, asked, lora ? "--lora" : "--freeze", "--strategy pytorch", err);
+}
+
 static sn_status check_precision(const sn_args *args, sn_err *err) {
+  char option[40];
   const sn_iteration asked = {.precision = args->options.iteration.precision};
-  char name[SN_STRATEGY_TEXT];
-  for (uint32_t i = 0; i < args->n_strategies; i++) {
-    const char *why = sn_strategy_refuses(args->strategies[i], asked);
-    if (why)
-      return sn_fail(
-          err, SN_BAD_USAGE, "--strategy %s cannot be combined with --precision %s: %s; try --strategy pytorch",
-          sn_strategy_name(args->strategies[i], name), sn_precision_name(args->options.iteration.precision), why);
-  }
-  return SN_OK;
+  snprintf(option, sizeof option, "--precision %s", sn_precision_name(asked.precision));
+  return check_strategies(args, asked, option, "--strategy pytorch", err);
+}
+
+static sn_status check_mesh(const sn_args *args, sn_err *err) {
+  const sn_iteration asked = {.mesh = args->options.iteration.mesh};
+  return check_strategies(args, asked, "--parallel", "--strategy pytorch or pytorch+recompute=units", err);
 }
 
 /* What of the loop a recording has already; of a model in Python what does not go into its recording. */
@@ -268,21 +273,13 @@ static sn_status check_iteration(const sn_args *args, sn_err *err) {
   const sn_iteration asked = {.accumulate = args->options.iteration.accumulate,
                               .inference = args->options.iteration.inference};
   const char *option = args->options.iteration.inference ? "--inference" : "--accumulate";
-  char name[SN_STRATEGY_TEXT];
   if (args->options.iteration.inference && args->options.iteration.accumulate > 1)
     return sn_fail(err, SN_BAD_USAGE,
                    "--accumulate cannot be combined with --inference, which updates nothing; leave one out");
   if (check_recording(args, err) != SN_OK || check_precision(args, err) != SN_OK ||
-      sn_question_check_freeze(args, err) != SN_OK)
+      sn_question_check_freeze(args, err) != SN_OK || check_mesh(args, err) != SN_OK)
     return err->code;
-  for (uint32_t i = 0; i < args->n_strategies; i++) {
-    const char *why = sn_strategy_refuses(args->strategies[i], asked);
-    if (why)
-      return sn_fail(err, SN_BAD_USAGE,
-                     "--strategy %s cannot be combined with %s: %s; try baseline, liveness, pytorch or explicit",
-                     sn_strategy_name(args->strategies[i], name), option, why);
-  }
-  return SN_OK;
+  return check_strategies(args, asked, option, "baseline, liveness, pytorch or explicit", err);
 }
 
 /* Small questions are answered before anybody could read it. */

@@ -312,7 +312,7 @@ const char *sn_strategy_refuses(sn_strategy strategy, sn_iteration iteration) {
     bool known = strategy.recompute == SN_RECOMPUTE_NONE || strategy.recompute == SN_RECOMPUTE_UNITS;
     bool divided = sn_mesh_size(&iteration.mesh, SN_MESH_TP) > 1 || sn_mesh_size(&iteration.mesh, SN_MESH_PP) > 1;
     bool older = strategy.dialect == SN_DIALECT_PYTORCH_1_7;
-    if (older && divided) return "tp and pp are pytorch's alone, as it is now; ask for pytorch";
+    if (older && divided) return "tp and pp are of pytorch as it is now";
     if ((!older && strategy.dialect != SN_DIALECT_PYTORCH) || sn_strategy_is_corun(strategy))
       return "several GPUs are PyTorch's";
     if (strategy.offload != SN_OFFLOAD_NONE && sn_mesh_size(&iteration.mesh, SN_MESH_PP) > 1)
