@@ -174,11 +174,8 @@ sn_route *sn__ddp(const sn_route *whole, sn_iteration iteration, sn_err *err) {
   maker m = {.whole = whole, .mesh = &iteration.mesh};
   sn_status status = prepare(&m, iteration, err);
   if (status == SN_OK) write(&m, sn_iteration_accumulates(iteration));
+  if (status == SN_OK) status = sn__groups_hand_over(&m.g, m.mesh, m.e.route, err);
   sn_route *route = sn__edit_end(&m.e, status);
-  if (route && sn__groups_hand_over(&m.g, m.mesh, route, err) != SN_OK) {
-    sn_arena_free(route->arena);
-    route = NULL;
-  }
   free(m.bucket_of);
   free(m.made);
   free(m.buckets);

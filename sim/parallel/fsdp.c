@@ -459,11 +459,8 @@ sn_route *sn__fsdp(const sn_route *whole, sn_iteration iteration, sn_err *err) {
   sn_status status = prepare(&m, err);
   if (status == SN_OK) write(&m);
   if (status == SN_OK && err->code == SN_OK) (whole->net->recorded ? shrink_recorded : shrink_temporaries)(&m);
+  if (status == SN_OK) status = sn__groups_hand_over(&m.g, m.mesh, m.e.route, err);
   sn_route *route = sn__edit_end(&m.e, status);
-  if (route && sn__groups_hand_over(&m.g, m.mesh, route, err) != SN_OK) {
-    sn_arena_free(route->arena);
-    route = NULL;
-  }
   free(m.states);
   free(m.order);
   free(m.unsharded);

@@ -353,11 +353,8 @@ sn_route *sn__stage(const sn_route *whole, sn_iteration iteration, sn_err *err) 
              .err = err};
   sn_status status = prepare(&m);
   if (status == SN_OK) status = write(&m);
+  if (status == SN_OK) status = hand_over(&m, m.e.route, err);
   sn_route *route = sn__edit_end(&m.e, status);
-  if (route && hand_over(&m, route, err) != SN_OK) {
-    sn_arena_free(route->arena);
-    route = NULL;
-  }
   clear(&m);
   return route;
 }

@@ -158,22 +158,22 @@ static void access_moved(maker *m, uint32_t layer, uint64_t bytes) {
   sn__edit_access(&m->e, sn__edit_tensor(&m->e, layer, SN_PORT_MOVED, SN_SCRATCH, bytes), SN_WRITE);
 }
 
-static void gather(maker *m, uint32_t layer, sn_pass pass, uint32_t from, uint32_t to) {
+/* The larger of the two is what crosses the links. */
+static void collect(maker *m, uint32_t layer, sn_pass pass, sn_transfer_kind kind, uint32_t from, uint32_t to) {
   if (m->e.err->code != SN_OK) return;
-  uint64_t bytes = m->e.tensors[to].bytes;
-  begin_transfer(m, layer, pass, SN_ALL_GATHER, bytes);
+  uint64_t bytes = m->e.tensors[kind == SN_ALL_GATHER ? to : from].bytes;
+  begin_transfer(m, layer, pass, kind, bytes);
   sn__edit_access(&m->e, from, SN_READ);
   access_moved(m, layer, bytes);
   sn__edit_access(&m->e, to, SN_WRITE);
 }
 
+static void gather(maker *m, uint32_t layer, sn_pass pass, uint32_t from, uint32_t to) {
+  collect(m, layer, pass, SN_ALL_GATHER, from, to);
+}
+
 static void reduce(maker *m, uint32_t layer, sn_pass pass, uint32_t partial, uint32_t to) {
-  if (m->e.err->code != SN_OK) return;
-  uint64_t bytes = m->e.tensors[partial].bytes;
-  begin_transfer(m, layer, pass, SN_REDUCE_SCATTER, bytes);
-  sn__edit_access(&m->e, partial, SN_READ);
-  access_moved(m, layer, bytes);
-  sn__edit_access(&m->e, to, SN_WRITE);
+  collect(m, layer, pass, SN_REDUCE_SCATTER, partial, to);
 }
 
 /* A rank's part of what it has whole. */
@@ -424,11 +424,8 @@ sn_route *sn__tp(const sn_route *whole, sn_iteration iteration, sn_err *err) {
              .held = SN_NONE};
   sn_status status = prepare(&m, err);
   if (status == SN_OK) write(&m);
+  if (status == SN_OK) status = hand_over_mesh(&m, m.e.route, err);
   sn_route *route = sn__edit_end(&m.e, status);
-  if (route && hand_over_mesh(&m, route, err) != SN_OK) {
-    sn_arena_free(route->arena);
-    route = NULL;
-  }
   free(m.layout.layers);
   free(m.gathered);
   free(m.there);
