@@ -36,7 +36,7 @@ static void find_blocks(sn__blocks *b, uint32_t *of_step) {
   for (uint32_t s = 0; s < route->first_backward; s++) {
     of_step[s] = SN_NONE;
     const char *path = sn_route_block(route, route->steps[s].layer);
-    if (!path) continue;
+    if (!path || sn_step_moves(&route->steps[s])) continue; /* parameters may be gathered while another block runs */
     uint32_t block = of_step[s] = find_block(b, path), unit = sn_units_of(&b->units, route, s);
     b->all[block].steps++;
     if (unit == b->units.count || b->region[unit] == SN_NONE) continue;
