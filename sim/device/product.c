@@ -70,7 +70,8 @@ static uint32_t of_attention(const sn_layer *layer, sn_pass pass, double *bytes,
   uint32_t count = of_factors(scores, pass, products);
   count += of_factors(values, pass, products + count);
   const double operands = scores.count * (2 * scores.rows + 2 * scores.columns) * head;
-  *bytes = fmin(*bytes, 2 * (count / 2 * operands + count * scores.count * scores.rows * scores.columns));
+  const uint32_t pairs = count / 2;
+  *bytes = fmin(*bytes, 2 * (pairs * operands + count * scores.count * scores.rows * scores.columns));
   return count;
 }
 

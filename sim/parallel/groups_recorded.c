@@ -94,6 +94,7 @@ static void name_groups(finder *f) {
   bool blocks = has_blocks(f);
   sn__groups *g = f->g;
   const char *last = NULL;
+  g->count = 0;
   for (uint32_t s = 0; s < f->w->n_forward; s++) {
     uint32_t layer = f->route->steps[s].layer;
     const char *name = blocks ? sn_route_block(f->route, layer) : sn_route_module(f->route, layer);

@@ -389,13 +389,15 @@ static void write(maker *m) {
 }
 
 static sn_status prepare(maker *m, sn_err *err) {
-  if (sn__tensor_layout_find(m->whole, &m->iteration.mesh, &m->layout, err) != SN_OK) return err->code;
+  sn_status status = sn__tensor_layout_find(m->whole, &m->iteration.mesh, &m->layout, err);
+  if (status != SN_OK) return status;
   m->gathered = malloc(m->whole->n_layers * sizeof *m->gathered);
   m->there = calloc(m->whole->n_layers, sizeof *m->there);
   if (!m->gathered || !m->there) return sn_fail_memory(err);
   memset(m->gathered, 0xff, m->whole->n_layers * sizeof *m->gathered);
-  if (sn__edit_begin(&m->e, m->whole, err) == SN_OK) shrink(m);
-  return err->code;
+  status = sn__edit_begin(&m->e, m->whole, err);
+  if (status == SN_OK) shrink(m);
+  return status;
 }
 
 /* Not where gradients are whole until the last micro-batch is over: those of FSDP, unless each is reduced. */

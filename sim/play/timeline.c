@@ -489,10 +489,7 @@ uint32_t sn_timeline_lanes(const sn_timeline *t, sn_lane lanes[SN_LANES]) {
       SN_LANE_DP,           SN_LANE_SEND,     SN_LANE_RECEIVE};
   uint32_t n = 0;
   for (uint32_t i = 0; i < SN_LANES; i++)
-    if (!sn_timeline_is_corun(t) && order[i] < SN_PLAIN_LANES)
-      lanes[n++] = order[i];
-    else if (t->busy_ns[order[i]] > 0)
-      lanes[n++] = order[i];
+    if ((!sn_timeline_is_corun(t) && order[i] < SN_PLAIN_LANES) || t->busy_ns[order[i]] > 0) lanes[n++] = order[i];
   return n;
 }
 

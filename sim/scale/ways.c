@@ -74,7 +74,7 @@ static void note_refused(search *s) {
 static sn_status try_batches(search *s, const sn_mesh *mesh, const sn_options *options) {
   bool goes_on[SN_WAYS_STRATEGIES];
   uint32_t left = s->wish->n_strategies, before = s->ways->n_all;
-  for (uint32_t i = 0; i < left; i++) goes_on[i] = true;
+  memset(goes_on, true, sizeof goes_on);
   for (uint32_t b = 0; b < s->n_nets && left > 0 && s->err->code == SN_OK; b++) {
     sn_planner *planner = sn_planner_new(s->nets[b], s->wish->device, options, s->err);
     left = 0;

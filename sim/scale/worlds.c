@@ -223,17 +223,17 @@ static sn_status open(search *s) {
   s->all = sn_arena_alloc(found->arena, s->room, sizeof *s->all);
   if (!s->all) return sn_fail_memory(s->err);
   found->all = s->all;
-  if (sn_mesh_resize(s->wish->scheme, axis_of(s), 1, &two, s->err) != SN_OK) return s->err->code;
-  if (sn_mesh_cluster(&two, &s->wish->options->cluster, s->wish->device, &cluster, &assumed, s->err) != SN_OK)
-    return s->err->code;
-  s->each = cluster.gpus_per_node;
-  return SN_OK;
+  sn_status status = sn_mesh_resize(s->wish->scheme, axis_of(s), 1, &two, s->err);
+  if (status == SN_OK)
+    status = sn_mesh_cluster(&two, &s->wish->options->cluster, s->wish->device, &cluster, &assumed, s->err);
+  if (status == SN_OK && cluster.gpus_per_node > 0) s->each = cluster.gpus_per_node;
+  return status;
 }
 
 sn_worlds *sn_worlds_find(const sn_worlds_wish *wish, sn_err *err) {
   sn_arena *arena = sn_arena_new();
   sn_worlds *worlds = arena ? sn_arena_alloc(arena, 1, sizeof *worlds) : NULL;
-  search s = {.wish = wish, .worlds = worlds, .err = err};
+  search s = {.wish = wish, .worlds = worlds, .each = 1, .err = err};
   if (!worlds) {
     sn_fail_memory(err);
   } else {

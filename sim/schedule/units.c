@@ -182,10 +182,7 @@ static sn_status take_regions(const sn_route *route, sn_units *units, sn_err *er
   size_t most = 2 * (size_t)route->n_regions + 2;
   uint32_t n = 0, at = 0;
   *units = (sn_units){.first = calloc(most, sizeof *units->first), .stays = calloc(most, sizeof *units->stays)};
-  if (!units->first || !units->stays) {
-    sn_units_clear(units);
-    return sn_fail_memory(err);
-  }
+  if (!units->first || !units->stays) return sn_fail_memory(err);
   for (uint32_t r = 0; r < route->n_regions; r++) {
     if (route->regions[r].first > at) {
       units->stays[n] = true;
@@ -199,20 +196,8 @@ static sn_status take_regions(const sn_route *route, sn_units *units, sn_err *er
   return SN_OK;
 }
 
-/* Those of the whole, a part of which the route is; of a pipeline's stage in steps of the whole. */
-static sn_status find_in_whole(const sn_route *route, sn_units *units, sn_err *err) {
-  sn_status status = sn_units_find(route->whole, units, err);
-  if (route->micros > 0 || status != SN_OK) return status;
-  for (uint32_t u = 0; u <= units->count && units->first; u++) {
-    uint32_t s = units->first[u];
-    units->first[u] = s < route->whole->first_backward ? route->moved[s] : route->first_backward;
-  }
-  return status;
-}
-
-sn_status sn_units_find(const sn_route *route, sn_units *units, sn_err *err) {
-  if (route->whole) return find_in_whole(route, units, err);
-  if (route->regions) return take_regions(route, units, err);
+/* Cuts: steps behind which one value alone lives on. */
+static sn_status find_by_cuts(const sn_route *route, sn_units *units, sn_err *err) {
   size_t tensors = (size_t)route->n_tensors + 1;
   uses u = {calloc(tensors, sizeof *u.last), calloc(tensors, sizeof *u.changed),
             calloc((size_t)route->first_backward + 1, sizeof *u.ends)};
@@ -226,9 +211,25 @@ sn_status sn_units_find(const sn_route *route, sn_units *units, sn_err *err) {
   free(u.last);
   free(u.changed);
   free(u.ends);
-  if (good) return SN_OK;
-  sn_units_clear(units);
-  return sn_fail_memory(err);
+  return good ? SN_OK : sn_fail_memory(err);
+}
+
+/* Those of the whole, a part of which the route is; of a pipeline's stage in steps of the whole. */
+static sn_status find(const sn_route *route, sn_units *units, sn_err *err) {
+  if (!route->whole) return route->regions ? take_regions(route, units, err) : find_by_cuts(route, units, err);
+  sn_status status = find(route->whole, units, err);
+  if (status != SN_OK || route->micros > 0) return status;
+  for (uint32_t u = 0; u <= units->count && units->first; u++) {
+    uint32_t s = units->first[u];
+    units->first[u] = s < route->whole->first_backward ? route->moved[s] : route->first_backward;
+  }
+  return status;
+}
+
+sn_status sn_units_find(const sn_route *route, sn_units *units, sn_err *err) {
+  sn_status status = find(route, units, err);
+  if (status != SN_OK) sn_units_clear(units);
+  return status;
 }
 
 uint32_t sn_units_modules(const sn_units *units) {

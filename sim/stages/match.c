@@ -67,7 +67,7 @@ static queue *queue_to(matcher *m, uint32_t stage, bool forward) {
 static sn_status put(matcher *m, queue *q, const sn_transfer *t) {
   if (q->n == q->room) {
     uint32_t room = 2 * q->room + 64;
-    const sn_transfer **more = realloc(q->sent, room * sizeof *more);
+    const sn_transfer **more = realloc(q->sent, room * sizeof(const sn_transfer *));
     if (!more) return sn_fail_memory(m->err);
     q->sent = more;
     q->room = room;

@@ -29,7 +29,7 @@ typedef struct maker {
 
 /* That what stages send is what their neighbours receive, whatever the strategy: it plans the same route. */
 static sn_status match(const maker *m) {
-  sn_route **routes = calloc(m->stages, sizeof *routes);
+  sn_route **routes = calloc(m->stages, sizeof(sn_route *));
   if (!routes) return sn_fail_memory(m->err);
   sn_iteration iteration = m->options->iteration;
   iteration.accumulate = 1;
@@ -92,7 +92,7 @@ static void find_slowest(const maker *m, uint32_t strategy, int64_t *work, int64
 
 static sn_status play(const maker *m, uint32_t strategy, sn_result *r) {
   size_t parts = (size_t)m->stages * m->chunks;
-  int64_t *ns = calloc(2 * parts + 2 * (size_t)m->stages, sizeof *ns), work, update;
+  int64_t *ns = calloc(2 * parts + 2 * (size_t)m->stages + 1, sizeof *ns), work, update;
   if (!ns) return sn_fail_memory(m->err);
   find_times(m, strategy, ns, ns + parts);
   const sn_pipeline_times times = {.forward_ns = ns, .backward_ns = ns + parts, .hop_ns = hop_ns(m, strategy)};
@@ -130,7 +130,7 @@ static sn_status join(maker *m, uint32_t strategy) {
 static sn_status make(maker *m) {
   sn_arena *arena = sn_arena_new();
   m->run = arena ? sn_arena_alloc(arena, 1, sizeof *m->run) : NULL;
-  m->of = m->run ? sn_arena_alloc(arena, m->stages, sizeof *m->of) : NULL;
+  m->of = m->run ? sn_arena_alloc(arena, m->stages, sizeof(sn_run *)) : NULL;
   sn_result *results = m->of ? sn_arena_alloc(arena, m->n_strategies, sizeof *results) : NULL;
   if (!results) {
     if (arena) sn_arena_free(arena);
@@ -156,9 +156,9 @@ sn_run *sn_stages_simulate(const char *spec, const sn_net *net, const sn_device 
   m.stages = sn_mesh_size(mesh, SN_MESH_PP);
   m.chunks = sn_mesh_chunks(mesh);
   m.micros = sn_iteration_batches(options->iteration);
-  if (m.stages == 1) return sn_simulate(spec, net, device, strategies, n_strategies, options, err);
+  if (m.stages <= 1) return sn_simulate(spec, net, device, strategies, n_strategies, options, err);
   if (sn_mesh_cluster(mesh, &options->cluster, device, &m.cluster, &assumed, err) != SN_OK) return NULL;
-  m.pipeline = sn_pipeline_new(m.chunks > 1                          ? SN_PIPELINE_INTERLEAVED
+  m.pipeline = sn_pipeline_new(sn_mesh_chunks(mesh) > 1              ? SN_PIPELINE_INTERLEAVED
                                : mesh->schedule == SN_SCHEDULE_GPIPE ? SN_PIPELINE_GPIPE
                                                                      : SN_PIPELINE_1F1B,
                                m.stages, m.micros, m.chunks, err);

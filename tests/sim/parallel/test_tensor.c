@@ -164,7 +164,7 @@ static void shares(void **state) {
 
 /* One whose sizes eight ranks divide. */
 static sn_net *random_llm(uint64_t *dice, char *spec, size_t room) {
-  uint32_t heads = 8 << prng_below(dice, 2), width = heads * 8 * prng_from(dice, 1, 3),
+  uint32_t heads = 8U << prng_below(dice, 2), width = heads * 8 * prng_from(dice, 1, 3),
            kv = heads >> prng_below(dice, 2);
   uint32_t layers = prng_from(dice, 1, 3), ffn = 8 * prng_from(dice, 4, 60), words = 8 * prng_from(dice, 4, 200);
   uint32_t batch = prng_from(dice, 1, 3), tokens = 8 * prng_from(dice, 2, 24);
