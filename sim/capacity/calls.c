@@ -4,6 +4,7 @@
 #include "models/net/modules.h"
 #include "sim/ask/simulate.h"
 #include "sim/capacity/calls_blocks.h"
+#include "sim/capacity/calls_text.h"
 #include "sim/graph/route.h"
 
 #include <ctype.h>
@@ -13,16 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COLUMNS = 80, PATH = 256 };
+enum { COLUMNS = 80, PATH = SN__CALLS_PATH };
 
-typedef struct text {
-  const char **lines;
-  uint32_t count, room;
-  sn_arena *arena;
-  bool failed;
-} text;
-
-__attribute__((format(printf, 2, 3))) static void add(text *t, const char *format, ...) {
+void sn__text_add(sn__text *t, const char *format, ...) {
   if (t->count == t->room) {
     uint32_t room = t->room ? 2 * t->room : 16;
     const char **grown = sn_arena_alloc(t->arena, room, sizeof *grown);
@@ -135,8 +129,7 @@ static void write_item(const sn__blocks *b, uint32_t from, uint32_t end, bool al
   write_run(b, from, end, to, room);
 }
 
-/* "for block in ..:" over the blocks that are chosen, or those that are not. */
-static void add_loop(text *t, const sn__blocks *b, bool chosen) {
+void sn__text_add_loop(sn__text *t, const sn__blocks *b, bool chosen) {
   enum { ROOM = PATH + 128 };
   char line[COLUMNS + ROOM], item[ROOM];
   uint32_t items = 0, only = 0, only_end = 0;
@@ -149,7 +142,7 @@ static void add_loop(text *t, const sn__blocks *b, bool chosen) {
   }
   if (items == 1) {
     write_item(b, only, only_end, true, item, sizeof item);
-    add(t, "for block in %s:", item);
+    sn__text_add(t, "for block in %s:", item);
     return;
   }
   int used = snprintf(line, sizeof line, "for block in [");
@@ -159,14 +152,14 @@ static void add_loop(text *t, const sn__blocks *b, bool chosen) {
     if (sn__block_is_chosen(&b->all[i]) != chosen) continue;
     write_item(b, i, end, false, item, sizeof item);
     if (!empty && used + (int)strlen(item) + 2 > COLUMNS) {
-      add(t, "%s,", line);
+      sn__text_add(t, "%s,", line);
       used = snprintf(line, sizeof line, "              ");
       empty = true;
     }
     used += snprintf(line + used, sizeof line - (size_t)used, "%s%s", empty ? "" : ", ", item);
     empty = false;
   }
-  add(t, "%s]:", line);
+  sn__text_add(t, "%s]:", line);
 }
 
 /* ---- checkpoints ---- */
@@ -192,7 +185,7 @@ static void write_begin(const sn__blocks *b, uint32_t region, char *to, size_t r
 }
 
 /* Checkpoints around several blocks each: whoever calls them has to call them in one function. */
-static void add_spans(text *t, const sn__blocks *b) {
+static void add_spans(sn__text *t, const sn__blocks *b) {
   enum { ROOM = PATH + 64 };
   char first[ROOM], last[ROOM];
   for (uint32_t i = 0, end; i < b->count; i = end) {
@@ -203,38 +196,38 @@ static void add_spans(text *t, const sn__blocks *b) {
     write_python(b, b->all[end - 1].path, strlen(b->all[end - 1].path), last, sizeof last);
     if (end - i > 1) write_begin(b, b->all[i].region, first, sizeof first);
     if (end - i == 1)
-      add(t, "x = checkpoint(%s, x, use_reentrant=False)", first);
+      sn__text_add(t, "x = checkpoint(%s, x, use_reentrant=False)", first);
     else
-      add(t, "# one checkpoint: a function that calls %s .. %s in turn", first, last);
+      sn__text_add(t, "# one checkpoint: a function that calls %s .. %s in turn", first, last);
   }
 }
 
 /* A ModuleDict's blocks (DenseNet's) take a list, to which their caller adds before they run again: they get a copy. */
-static void add_wrap(text *t, const sn__blocks *b) {
+static void add_wrap(sn__text *t, const sn__blocks *b) {
   const char *path = b->all[0].path;
   place first = place_of(path);
   bool lists = first.numbered && first.number == 1 && !isdigit((unsigned char)path[first.parent + 1]);
   if (!lists) {
-    add(t, "    block.forward = partial(checkpoint, block.forward, use_reentrant=False)");
+    sn__text_add(t, "    block.forward = partial(checkpoint, block.forward, use_reentrant=False)");
     return;
   }
-  add(t, "    again = partial(checkpoint, block.forward, use_reentrant=False)");
-  add(t, "    block.forward = lambda inputs, again=again: again([*inputs])");
+  sn__text_add(t, "    again = partial(checkpoint, block.forward, use_reentrant=False)");
+  sn__text_add(t, "    block.forward = lambda inputs, again=again: again([*inputs])");
 }
 
-static void add_blocks(text *t, const sn_net *net, const sn__blocks *b) {
+static void add_blocks(sn__text *t, const sn_net *net, const sn__blocks *b) {
   bool transformers = sn_module_library(net) == SN_LIBRARY_TRANSFORMERS;
   if (b->chosen == 0) return;
   if (spans_blocks(b)) {
     add_spans(t, b);
   } else if (transformers) {
-    add(t, "model.gradient_checkpointing_enable()");
+    sn__text_add(t, "model.gradient_checkpointing_enable()");
     if (b->chosen == b->count) return;
-    add_loop(t, b, false);
-    add(t, "    block.gradient_checkpointing = False");
+    sn__text_add_loop(t, b, false);
+    sn__text_add(t, "    block.gradient_checkpointing = False");
   } else {
-    add(t, "from functools import partial; from torch.utils.checkpoint import checkpoint");
-    add_loop(t, b, true);
+    sn__text_add(t, "from functools import partial; from torch.utils.checkpoint import checkpoint");
+    sn__text_add_loop(t, b, true);
     add_wrap(t, b);
   }
 }
@@ -269,7 +262,7 @@ static bool regions_alike(const sn__blocks *b, uint32_t u, uint32_t v) {
 }
 
 /* What runs again and is of no chosen block; regions alike behind one another in one line. */
-static void add_others(text *t, const sn__blocks *b) {
+static void add_others(sn__text *t, const sn__blocks *b) {
   bool told = false;
   for (uint32_t u = 0, end; u < b->units.count; u = end) {
     end = u + 1;
@@ -278,126 +271,31 @@ static void add_others(text *t, const sn__blocks *b) {
     end = region_end(b, u);
     const char *from = step_name(b, b->units.first[u]), *to = step_name(b, b->units.first[end] - 1);
     for (; end < b->units.count && b->is_other[end] && regions_alike(b, u, end); more++) end = region_end(b, end);
-    if (!told) add(t, "# checkpoint(f, x, use_reentrant=False), where f calls one after the other:");
+    if (!told) sn__text_add(t, "# checkpoint(f, x, use_reentrant=False), where f calls one after the other:");
     told = true;
     if (more > 0)
-      add(t, "#   %s .. %s, and %" PRIu32 " more like it", from, to, more);
+      sn__text_add(t, "#   %s .. %s, and %" PRIu32 " more like it", from, to, more);
     else
-      add(t, "#   %s .. %s", from, to);
+      sn__text_add(t, "#   %s .. %s", from, to);
   }
 }
 
 /* A chain cut into segments, of which all but the last run again. */
-static void add_sequential(text *t, const sn_units *units) {
-  add(t, "x = torch.utils.checkpoint.checkpoint_sequential(");
-  add(t, "    net, %" PRIu32 ", x, use_reentrant=False)", units->segments);
-  add(t, "# net: nn.Sequential of all layers, each with what changes its output in place");
+static void add_sequential(sn__text *t, const sn_units *units) {
+  sn__text_add(t, "x = torch.utils.checkpoint.checkpoint_sequential(");
+  sn__text_add(t, "    net, %" PRIu32 ", x, use_reentrant=False)", units->segments);
+  sn__text_add(t, "# net: nn.Sequential of all layers, each with what changes its output in place");
 }
 
-static void add_checkpoints(text *t, const sn_asked *asked, const sn_calls_wish *wish, const sn__blocks *blocks) {
+static void add_checkpoints(sn__text *t, const sn_asked *asked, const sn_calls_wish *wish, const sn__blocks *blocks) {
   bool sequential = blocks->units.segments > 0 && wish->strategy.recompute == SN_RECOMPUTE_UNITS;
   if (sequential) add_sequential(t, &blocks->units);
   if (!sequential) add_blocks(t, asked->net, blocks);
   if (!sequential) add_others(t, blocks);
 }
 
-/* ---- several GPUs ---- */
-
-/* In what gradients are reduced and parameters gathered, where it is not their own width. */
-static void add_policy(text *t, const sn_mesh *mesh) {
-  if (mesh->reduce_narrow) {
-    add(t, "policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16)");
-    return;
-  }
-  add(t, "policy = MixedPrecisionPolicy(");
-  add(t, "    param_dtype=torch.bfloat16, reduce_dtype=torch.float32)");
-}
-
-/* Ahead of its own, the parameters of so many blocks. */
-static void add_prefetch(text *t, const sn_mesh *mesh, const sn__blocks *groups) {
-  if (mesh->prefetch < 2 || groups->count == 0) return;
-  add(t, "for i, block in enumerate(blocks):");
-  add(t, "    block.set_modules_to_forward_prefetch(blocks[i + 1:][:%" PRIu32 "])", mesh->prefetch);
-  add(t, "    block.set_modules_to_backward_prefetch(blocks[:i][::-1][:%" PRIu32 "])", mesh->prefetch);
-}
-
-/* What blocks and the rest are told alike, ", mesh=mesh, mp_policy=policy", and of blocks when they are gathered again. */
-static void write_how(const sn_mesh *mesh, bool master, bool last, char *all, char *block, size_t room) {
-  bool stays = mesh->reshard == SN_RESHARD_NO || last;
-  snprintf(all, room, "%s%s", sn_mesh_size(mesh, SN_MESH_DP) > 1 ? ", mesh=mesh" : "",
-           master ? ", mp_policy=policy" : "");
-  if (stays)
-    snprintf(block, room, "%s, reshard_after_forward=False", all);
-  else if (mesh->reshard > SN_RESHARD_YES)
-    snprintf(block, room, "%s, reshard_after_forward=%" PRIu32, all, mesh->reshard);
-  else
-    snprintf(block, room, "%s", all);
-}
-
-static void add_fully_shard(text *t, const sn_mesh *mesh, bool master, const sn__blocks *groups) {
-  char all[80], block[120];
-  uint32_t replicas = sn_mesh_size(mesh, SN_MESH_DP), shards = sn_mesh_size(mesh, SN_MESH_FSDP);
-  add(t, "from torch.distributed.fsdp import fully_shard%s", master ? ", MixedPrecisionPolicy" : "");
-  if (replicas > 1) {
-    add(t, "from torch.distributed.device_mesh import init_device_mesh");
-    add(t, "mesh = init_device_mesh(\"cuda\", (%" PRIu32 ", %" PRIu32 "), mesh_dim_names=(\"dp\", \"fsdp\"))", replicas,
-        shards);
-  }
-  if (master) add_policy(t, mesh);
-  bool ahead = mesh->prefetch > 1 && groups->count > 0;
-  if (ahead) add(t, "blocks = []");
-  for (int last = 0; last < 2; last++) {
-    if (groups->count == groups->chosen && !last) continue;
-    if (groups->chosen == 0 && last) continue;
-    write_how(mesh, master, last, all, block, sizeof all);
-    add_loop(t, groups, last);
-    add(t, "    fully_shard(block%s)", block);
-    if (ahead) add(t, "    blocks.append(block)");
-  }
-  write_how(mesh, master, false, all, block, sizeof all);
-  add_prefetch(t, mesh, groups);
-  add(t, "fully_shard(model%s)", all);
-}
-
-static void add_ddp(text *t, const sn_mesh *mesh) {
-  char bucket[48] = "";
-  uint64_t bytes = mesh->bucket_bytes;
-  if (bytes != 0 && bytes != SN_MESH_BUCKET) snprintf(bucket, sizeof bucket, ", bucket_cap_mb=%" PRIu64, bytes >> 20);
-  add(t, "from torch.nn.parallel import DistributedDataParallel");
-  if (!mesh->view) add(t, "model = DistributedDataParallel(model%s)", bucket);
-  if (!mesh->view) return;
-  add(t, "model = DistributedDataParallel(");
-  add(t, "    model, gradient_as_bucket_view=True%s)", bucket);
-}
-
-/* Groups of parameters as blocks; the last is chosen where it is told otherwise than the others. */
-static sn_status find_groups(const sn__blocks *blocks, bool keeps_last, sn__blocks *groups, sn_err *err) {
-  const sn_route *route = blocks->route;
-  uint32_t count = route->n_groups ? route->n_groups - 1 : 0; /* without the root */
-  *groups = (sn__blocks){.route = route, .adapted = blocks->adapted, .count = count};
-  groups->all = calloc((size_t)count + 1, sizeof *groups->all);
-  if (!groups->all) return sn_fail_memory(err);
-  for (uint32_t i = 0; i < count; i++) groups->all[i] = (sn__block){.path = route->groups[i].name, .steps = 1};
-  if (keeps_last && count > 0) groups->all[count - 1].rerun = groups->chosen = 1;
-  return SN_OK;
-}
-
-static sn_status add_mesh(text *t, sn_iteration iteration, const sn__blocks *blocks, sn_err *err) {
-  const sn_mesh *mesh = &iteration.mesh;
-  bool sharded = sn_mesh_size(mesh, SN_MESH_FSDP) > 1, several = sn_iteration_accumulates(iteration);
-  sn__blocks groups = {0};
-  if (!sharded) add_ddp(t, mesh);
-  if (sharded && find_groups(blocks, mesh->keep_last, &groups, err) == SN_OK)
-    add_fully_shard(t, mesh, iteration.master, &groups);
-  if (several && !sharded) add(t, "# all batches of an update but the last: with model.no_sync():");
-  if (several && sharded && !mesh->sync_each)
-    add(t, "# model.set_requires_gradient_sync(False), but for an update's last batch");
-  sn__blocks_clear(&groups);
-  return err->code;
-}
-
 /* Lines that name modules, which the plan knows. */
-static sn_status add_planned(text *t, const sn_asked *asked, const sn_calls_wish *wish, bool checkpoints,
+static sn_status add_planned(sn__text *t, const sn_asked *asked, const sn_calls_wish *wish, bool checkpoints,
                              sn_calls *calls, sn_err *err) {
   sn_planner *planner = sn_planner_new(asked->net, asked->device, asked->options, err);
   sn_plan *plan = planner ? sn_planner_plan(planner, wish->strategy, wish->memory_bytes, false, err) : NULL;
@@ -405,7 +303,7 @@ static sn_status add_planned(text *t, const sn_asked *asked, const sn_calls_wish
   if (plan && sn__blocks_find(plan, &blocks, err) == SN_OK) {
     blocks.adapted = asked->net->adapted || wish->rank > 0;
     if (checkpoints) add_checkpoints(t, asked, wish, &blocks);
-    if (wish->mesh) add_mesh(t, asked->options->iteration, &blocks, err);
+    if (wish->mesh) sn__calls_add_mesh(t, asked->options->iteration, &blocks, err);
     calls->chosen = blocks.count ? blocks.chosen : blocks.n_rerun;
     calls->units = blocks.count ? blocks.count : sn_units_modules(&blocks.units);
   }
@@ -429,19 +327,19 @@ static const struct {
 };
 
 /* As peft and bitsandbytes have what models/build/lora.h does. */
-static void add_lora(text *t, uint32_t rank, bool nf4) {
+static void add_lora(sn__text *t, uint32_t rank, bool nf4) {
   if (nf4) {
-    add(t, "config = transformers.BitsAndBytesConfig(load_in_4bit=True,");
-    add(t, "    bnb_4bit_quant_type=\"nf4\", bnb_4bit_use_double_quant=True,");
-    add(t, "    bnb_4bit_compute_dtype=torch.bfloat16)");
-    add(t, "# model: from_pretrained(.., quantization_config=config)");
+    sn__text_add(t, "config = transformers.BitsAndBytesConfig(load_in_4bit=True,");
+    sn__text_add(t, "    bnb_4bit_quant_type=\"nf4\", bnb_4bit_use_double_quant=True,");
+    sn__text_add(t, "    bnb_4bit_compute_dtype=torch.bfloat16)");
+    sn__text_add(t, "# model: from_pretrained(.., quantization_config=config)");
   }
   if (rank == 0) return;
-  add(t, "lora = peft.LoraConfig(r=%" PRIu32 ", target_modules=\"all-linear\")", rank);
-  add(t, "model = peft.get_peft_model(model, lora, autocast_adapter_dtype=False)");
+  sn__text_add(t, "lora = peft.LoraConfig(r=%" PRIu32 ", target_modules=\"all-linear\")", rank);
+  sn__text_add(t, "model = peft.get_peft_model(model, lora, autocast_adapter_dtype=False)");
 }
 
-static void add_optimizer(text *t, sn_optimizer optimizer) {
+static void add_optimizer(sn__text *t, sn_optimizer optimizer) {
   static const char *const classes[SN_OPTIMIZER_KINDS] = {
       [SN_OPTIMIZER_MOMENTUM] = "torch.optim.SGD(model.parameters(), lr=lr, momentum=0.9",
       [SN_OPTIMIZER_SGD] = "torch.optim.SGD(model.parameters(), lr=lr",
@@ -458,37 +356,38 @@ static void add_optimizer(text *t, sn_optimizer optimizer) {
   if (impl) keyword = strcmp(impl, "=fused") == 0 ? ", fused=True" : ", foreach=True";
   if (impl && strcmp(impl, "=loop") == 0) keyword = ", foreach=False";
   const char *made = classes[sn_optimizer_kind(optimizer)];
-  if (made) add(t, "optimizer = %s%s)", made, keyword);
+  if (made) sn__text_add(t, "optimizer = %s%s)", made, keyword);
 }
 
-static void add_step(text *t, const sn_asked *asked, const sn_calls_wish *wish) {
+static void add_step(sn__text *t, const sn_asked *asked, const sn_calls_wish *wish) {
   const char *autocast = wish->precision ? precisions[asked->options->iteration.precision].autocast : NULL;
   bool offload = wish->strategy.offload == SN_OFFLOAD_SAVED, scaled = autocast && strcmp(autocast, "float16") == 0;
   bool parts = wish->parts > 1;
   if (!autocast && !offload) {
-    if (parts) add(t, "for x, y in parts: (loss(model(x), y) / %" PRIu32 ").backward()", wish->parts);
+    if (parts) sn__text_add(t, "for x, y in parts: (loss(model(x), y) / %" PRIu32 ").backward()", wish->parts);
     return;
   }
   const char *in = parts ? "    " : "";
   char divided[24] = "";
   if (parts) snprintf(divided, sizeof divided, " / %" PRIu32, wish->parts);
-  if (parts) add(t, "for x, y in parts:");
-  if (offload) add(t, "%swith torch.autograd.graph.save_on_cpu(pin_memory=True):", in);
-  if (autocast) add(t, "%s%swith torch.autocast(\"cuda\", dtype=torch.%s):", in, offload ? "    " : "", autocast);
-  add(t, "%s%s    l = loss(model(x), y)%s", in, offload && autocast ? "    " : "", divided);
-  add(t, scaled ? "%sscaler.scale(l).backward()" : "%sl.backward()", in);
-  if (scaled) add(t, "scaler.step(optimizer); scaler.update()");
+  if (parts) sn__text_add(t, "for x, y in parts:");
+  if (offload) sn__text_add(t, "%swith torch.autograd.graph.save_on_cpu(pin_memory=True):", in);
+  if (autocast)
+    sn__text_add(t, "%s%swith torch.autocast(\"cuda\", dtype=torch.%s):", in, offload ? "    " : "", autocast);
+  sn__text_add(t, "%s%s    l = loss(model(x), y)%s", in, offload && autocast ? "    " : "", divided);
+  sn__text_add(t, scaled ? "%sscaler.scale(l).backward()" : "%sl.backward()", in);
+  if (scaled) sn__text_add(t, "scaler.step(optimizer); scaler.update()");
 }
 
 static sn_status fill(const sn_asked *asked, const sn_calls_wish *wish, sn_calls *calls, sn_err *err) {
-  text t = {.arena = calls->arena};
+  sn__text t = {.arena = calls->arena};
   bool eager = sn_dialect_of(wish->strategy.dialect)->eager;
   bool checkpoints = eager && wish->strategy.recompute != SN_RECOMPUTE_NONE;
   const sn_iteration *iteration = &asked->options->iteration;
   sn_calls_wish planned = *wish;
   planned.mesh = wish->mesh && !sn_mesh_is_one(&iteration->mesh);
   const char *once = precisions[iteration->precision].once; /* of bf16-master the policy says it */
-  if (wish->precision && once && !iteration->master) add(&t, "%s", once);
+  if (wish->precision && once && !iteration->master) sn__text_add(&t, "%s", once);
   add_lora(&t, wish->rank, wish->nf4);
   if (wish->optimizer && !planned.mesh) add_optimizer(&t, sn_optimizer_on(iteration->optimizer, asked->net));
   if ((checkpoints || planned.mesh) && add_planned(&t, asked, &planned, checkpoints, calls, err) != SN_OK)

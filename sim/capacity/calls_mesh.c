@@ -1,0 +1,189 @@
+/* Calls of several GPUs: fully_shard, DistributedDataParallel, parallelize_module; see sim/capacity/calls.h. */
+#include "sim/capacity/calls_text.h"
+#include "sim/graph/route.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* In what gradients are reduced and parameters gathered, where it is not their own width. */
+static void add_policy(sn__text *t, const sn_mesh *mesh) {
+  if (mesh->reduce_narrow) {
+    sn__text_add(t, "policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16)");
+    return;
+  }
+  sn__text_add(t, "policy = MixedPrecisionPolicy(");
+  sn__text_add(t, "    param_dtype=torch.bfloat16, reduce_dtype=torch.float32)");
+}
+
+/* Ahead of its own, the parameters of so many blocks. */
+static void add_prefetch(sn__text *t, const sn_mesh *mesh, const sn__blocks *groups) {
+  if (mesh->prefetch < 2 || groups->count == 0) return;
+  sn__text_add(t, "for i, block in enumerate(blocks):");
+  sn__text_add(t, "    block.set_modules_to_forward_prefetch(blocks[i + 1:][:%" PRIu32 "])", mesh->prefetch);
+  sn__text_add(t, "    block.set_modules_to_backward_prefetch(blocks[:i][::-1][:%" PRIu32 "])", mesh->prefetch);
+}
+
+/* Of all axes that have several GPUs, the slowest first; none where one axis is all. */
+static void add_device_mesh(sn__text *t, const sn_mesh *mesh) {
+  static const struct {
+    sn_mesh_axis axis;
+    const char *name;
+  } axes[] = {{SN_MESH_DP, "\"dp\""}, {SN_MESH_FSDP, "\"fsdp\""}, {SN_MESH_TP, "\"tp\""}};
+  char sizes[48] = "", names[48] = "";
+  uint32_t count = 0;
+  for (size_t i = 0; i < sizeof axes / sizeof *axes; i++) {
+    uint32_t size = sn_mesh_size(mesh, axes[i].axis);
+    if (size == 1) continue;
+    size_t at = strlen(sizes), beside = strlen(names);
+    snprintf(sizes + at, sizeof sizes - at, "%s%" PRIu32, count ? ", " : "", size);
+    snprintf(names + beside, sizeof names - beside, "%s%s", count++ ? ", " : "", axes[i].name);
+  }
+  if (count == 1 && sn_mesh_size(mesh, SN_MESH_TP) == 1) return;
+  sn__text_add(t, "from torch.distributed.device_mesh import init_device_mesh");
+  sn__text_add(t, "mesh = init_device_mesh(\"cuda\", (%s%s), mesh_dim_names=(%s%s))", sizes, count == 1 ? "," : "",
+               names, count == 1 ? "," : "");
+}
+
+/* "model.layers.*.mlp.up_proj" of each layer's: parallelize_module's own way to name them all. */
+static void write_pattern(const char *path, char *to, size_t room) {
+  size_t used = 0;
+  for (bool begins = true; *path && used + 1 < room; begins = path[-1] == '.') {
+    size_t part = strcspn(path, "."), digits = strspn(path, "0123456789");
+    bool number = begins && digits > 0 && digits == part;
+    to[used++] = number ? '*' : *path;
+    path += number ? part : 1;
+  }
+  to[used] = '\0';
+}
+
+/* How tp lays out a layer's product or norm, by names that add_styles() gives; NULL: it has nothing that is divided. */
+static const char *style_of(const sn_net *net, uint32_t layer, uint32_t head) {
+  static const char *const styles[] = {
+      [SN_BY_OUTPUTS] = "ColwiseParallel()", [SN_BY_INPUTS] = "rows", [SN_BY_WORDS] = "words"};
+  const sn_layer *l = &net->layers[layer];
+  if (layer == head) return "head";
+  if (l->op == SN_RMS_NORM || l->op == SN_LAYER_NORM) return "SequenceParallel()";
+  return l->parameters > 0 ? styles[sn_division_of(net, l)] : NULL;
+}
+
+static void add_styles(sn__text *t, const sn_mesh *mesh) {
+  sn__text_add(t, "from torch.distributed.tensor import Replicate, Shard");
+  sn__text_add(t, "from torch.distributed.tensor.parallel import *");
+  sn__text_add(t, "words = RowwiseParallel(");
+  sn__text_add(t, "    input_layouts=Replicate(), output_layouts=Shard(1))");
+  sn__text_add(t, "rows = RowwiseParallel(output_layouts=Shard(1))");
+  sn__text_add(t, "head = ColwiseParallel(");
+  sn__text_add(t, "    input_layouts=Shard(1), %s)",
+               mesh->loss_whole ? "output_layouts=Replicate()" : "use_local_output=False");
+}
+
+/* The last product that is divided by outputs. */
+static uint32_t head_of(const sn_net *net) {
+  uint32_t head = SN_NONE;
+  for (uint32_t l = 0; l < net->n_layers; l++)
+    if (net->layers[l].parameters > 0 && sn_division_of(net, &net->layers[l]) == SN_BY_OUTPUTS) head = l;
+  return head;
+}
+
+/* The plan of parallelize_module, a line for all modules of a name. What lies between a norm and the products that read
+ * it is whole: that is for the modules that have those products to say, which the network does not know. */
+static void add_tensor_parallel(sn__text *t, const sn_route *route, const sn_mesh *mesh) {
+  char pattern[SN__CALLS_PATH], line[2 * SN__CALLS_PATH];
+  add_styles(t, mesh);
+  sn__text_add(t, "parallelize_module(model, mesh[\"tp\"], {");
+  uint32_t first = t->count, head = head_of(route->net);
+  for (uint32_t l = 0; l < route->net->n_layers; l++) {
+    const char *path = sn_route_module(route, l), *style = style_of(route->net, l, head);
+    bool known = !path || !style;
+    if (known) continue;
+    write_pattern(path, pattern, sizeof pattern);
+    snprintf(line, sizeof line, "    \"%s\": %s,", pattern, style);
+    for (uint32_t i = first; i < t->count && !known; i++) known = strcmp(t->lines[i], line) == 0;
+    if (!known) sn__text_add(t, "%s", line);
+  }
+  sn__text_add(t, "})");
+  sn__text_add(t, "# and where columns begin PrepareModuleInput: Shard(1) to Replicate()");
+  if (!mesh->loss_whole) sn__text_add(t, "# with loss_parallel(): around the loss and its backward");
+}
+
+/* The axes that shards lie on, where there are others. */
+static const char *shards_mesh(const sn_mesh *mesh) {
+  bool replicas = sn_mesh_size(mesh, SN_MESH_DP) > 1;
+  if (sn_mesh_size(mesh, SN_MESH_TP) > 1) return replicas ? ", mesh=mesh[\"dp\", \"fsdp\"]" : ", mesh=mesh[\"fsdp\"]";
+  return replicas ? ", mesh=mesh" : "";
+}
+
+/* What blocks and the rest are told alike, ", mesh=mesh, mp_policy=policy", and of blocks when they are gathered again. */
+static void write_how(const sn_mesh *mesh, bool master, bool last, char *all, char *block, size_t room) {
+  bool stays = mesh->reshard == SN_RESHARD_NO || last;
+  snprintf(all, room, "%s%s", shards_mesh(mesh), master ? ", mp_policy=policy" : "");
+  if (stays)
+    snprintf(block, room, "%s, reshard_after_forward=False", all);
+  else if (mesh->reshard > SN_RESHARD_YES)
+    snprintf(block, room, "%s, reshard_after_forward=%" PRIu32, all, mesh->reshard);
+  else
+    snprintf(block, room, "%s", all);
+}
+
+static void add_fully_shard(sn__text *t, const sn_mesh *mesh, bool master, const sn__blocks *groups) {
+  char all[80], block[120];
+  sn__text_add(t, "from torch.distributed.fsdp import fully_shard%s", master ? ", MixedPrecisionPolicy" : "");
+  if (master) add_policy(t, mesh);
+  bool ahead = mesh->prefetch > 1 && groups->count > 0;
+  if (ahead) sn__text_add(t, "blocks = []");
+  for (int last = 0; last < 2; last++) {
+    if (groups->count == groups->chosen && !last) continue;
+    if (groups->chosen == 0 && last) continue;
+    write_how(mesh, master, last, all, block, sizeof all);
+    sn__text_add_loop(t, groups, last);
+    sn__text_add(t, "    fully_shard(block%s)", block);
+    if (ahead) sn__text_add(t, "    blocks.append(block)");
+  }
+  write_how(mesh, master, false, all, block, sizeof all);
+  add_prefetch(t, mesh, groups);
+  sn__text_add(t, "fully_shard(model%s)", all);
+}
+
+static void add_ddp(sn__text *t, const sn_mesh *mesh) {
+  char bucket[72] = "";
+  uint64_t bytes = mesh->bucket_bytes;
+  if (bytes != 0 && bytes != SN_MESH_BUCKET) snprintf(bucket, sizeof bucket, ", bucket_cap_mb=%" PRIu64, bytes >> 20);
+  if (sn_mesh_size(mesh, SN_MESH_TP) > 1)
+    strncat(bucket, ", device_mesh=mesh[\"dp\"]", sizeof bucket - strlen(bucket) - 1);
+  sn__text_add(t, "from torch.nn.parallel import DistributedDataParallel");
+  if (!mesh->view) sn__text_add(t, "model = DistributedDataParallel(model%s)", bucket);
+  if (!mesh->view) return;
+  sn__text_add(t, "model = DistributedDataParallel(");
+  sn__text_add(t, "    model, gradient_as_bucket_view=True%s)", bucket);
+}
+
+/* Groups of parameters as blocks; the last is chosen where it is told otherwise than the others. */
+static sn_status find_groups(const sn__blocks *blocks, bool keeps_last, sn__blocks *groups, sn_err *err) {
+  const sn_route *route = blocks->route;
+  uint32_t count = route->n_groups ? route->n_groups - 1 : 0; /* without the root */
+  *groups = (sn__blocks){.route = route, .adapted = blocks->adapted, .count = count};
+  groups->all = calloc((size_t)count + 1, sizeof *groups->all);
+  if (!groups->all) return sn_fail_memory(err);
+  for (uint32_t i = 0; i < count; i++) groups->all[i] = (sn__block){.path = route->groups[i].name, .steps = 1};
+  if (keeps_last && count > 0) groups->all[count - 1].rerun = groups->chosen = 1;
+  return SN_OK;
+}
+
+sn_status sn__calls_add_mesh(sn__text *t, sn_iteration iteration, const sn__blocks *blocks, sn_err *err) {
+  const sn_mesh *mesh = &iteration.mesh;
+  bool sharded = sn_mesh_size(mesh, SN_MESH_FSDP) > 1, several = sn_iteration_accumulates(iteration);
+  bool replicated = sn_mesh_size(mesh, SN_MESH_DP) > 1 && !sharded;
+  sn__blocks groups = {0};
+  add_device_mesh(t, mesh);
+  if (sn_mesh_size(mesh, SN_MESH_TP) > 1) add_tensor_parallel(t, blocks->route, mesh);
+  if (replicated) add_ddp(t, mesh);
+  if (sharded && find_groups(blocks, mesh->keep_last, &groups, err) == SN_OK)
+    add_fully_shard(t, mesh, iteration.master, &groups);
+  if (several && replicated) sn__text_add(t, "# all batches of an update but the last: with model.no_sync():");
+  if (several && sharded && !mesh->sync_each)
+    sn__text_add(t, "# model.set_requires_gradient_sync(False), but for an update's last batch");
+  sn__blocks_clear(&groups);
+  return err->code;
+}
