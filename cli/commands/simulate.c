@@ -64,18 +64,17 @@ static void advise(const sn_question *q, const sn_run *run, sn_err *err) {
 /* In the words of the answer, which the screen has, where there is one of PyTorch. */
 static void fail_by_answer(const sn_question *q, const sn_run *run, sn_err *err) {
   sn_answer *answer = sn_answer_read(run->answer, err);
-  if (answer && answer->runtime == SN_RUNTIME_PYTORCH && answer->searched)
+  if (answer && answer->runtime == SN_RUNTIME_PYTORCH && (answer->searched || run->n_stages > 0))
     sn_answer_fail(answer, q, err);
   else if (answer && answer->verdict == SN_VERDICT_NO)
     advise(q, run, err);
   sn_answer_free(answer);
 }
 
-/* Of a pipeline no stage is looked for what would fit. */
+/* Of a pipeline where none of its strategies fits. */
 static void fail_stages(const sn_question *q, const sn_run *run, sn_err *err) {
   char needed[SN_UNIT_TEXT], has[SN_UNIT_TEXT];
   const sn_result *least = &run->results[0];
-  if (sn_run_best(run)) return;
   for (uint32_t i = 1; i < run->n_results; i++)
     if (run->results[i].peak_device_bytes < least->peak_device_bytes) least = &run->results[i];
   sn_fail(err, SN_NO_FIT, "%s needed of a GPU with %s, %s on %s; try more stages, or smaller micro-batches (--batch)",
@@ -86,11 +85,9 @@ static void fail_stages(const sn_question *q, const sn_run *run, sn_err *err) {
 /* Of strategies that were named one is enough; else the verdict says it. */
 static void fail_no_fit(const sn_question *q, const sn_run *run, sn_err *err) {
   if (q->args->n_strategies > 0 && sn_run_best(run)) return;
-  if (run->n_stages > 0) {
+  if (run->n_stages > 0 && !sn_run_best(run))
     fail_stages(q, run, err);
-    return;
-  }
-  if (*run->answer)
+  else if (*run->answer)
     fail_by_answer(q, run, err);
   else if (!sn_run_best(run))
     advise(q, run, err);
@@ -165,7 +162,7 @@ static sn_status answer(const sn_question *q, sn_err *err) {
   sn_run *run = simulate(q, err);
   if (!run) return err->code;
   if (q->args->name) run->name = q->args->name;
-  if (run->n_stages == 0 && sn_question_answer_run(q, run, err) != SN_OK) {
+  if (sn_question_answer_run(q, run, err) != SN_OK) {
     sn_run_free(run);
     return err->code;
   }

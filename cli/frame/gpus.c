@@ -101,7 +101,7 @@ void sn_gpus_print(const sn_run *run, FILE *out) {
   if (!first) return;
   fprintf(out, "%s: %" PRIu32 " GPUs", mesh.text, first->shared.world);
   print_links(run, &mesh, out);
-  if (first->shared.scattered_bytes > 0) fprintf(out, ", %" PRIu32 " groups", first->shared.groups);
+  if (first->shared.groups > 1) fprintf(out, ", %" PRIu32 " groups", first->shared.groups);
   print_update(run, &mesh, out);
   fputs("\n", out);
   print_traffic(&first->shared, out);

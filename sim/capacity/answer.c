@@ -176,7 +176,7 @@ static sn_status search(finder *f, sn_answer *answer) {
   return f->err->code;
 }
 
-static bool has_fp32_loss(const sn_net *net, sn_iteration iteration) {
+bool sn__answer_has_fp32_loss(const sn_net *net, sn_iteration iteration) {
   bool has = false;
   for (uint32_t i = 0; i < net->n_layers; i++)
     has = has || (net->layers[i].op == SN_SOFTMAX && net->layers[i].attr->loss == SN_LOSS_CROSS_ENTROPY_FP32);
@@ -235,7 +235,7 @@ static sn_answer *find(const sn_answer_wish *wish, sn_options *options, sn_arena
                     .usable_bytes = usable,
                     .context_bytes = r->context_bytes,
                     .fp32_loss = wish->runtime == SN_RUNTIME_PYTORCH &&
-                                 has_fp32_loss(wish->asked.net, wish->asked.options->iteration),
+                                 sn__answer_has_fp32_loss(wish->asked.net, wish->asked.options->iteration),
                     .eager_attention = wish->runtime == SN_RUNTIME_PYTORCH && has_eager_attention(wish->asked.net),
                     .note = note_of(wish->asked.net, arena),
                     .moment = "",

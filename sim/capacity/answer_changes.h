@@ -1,4 +1,4 @@
-/* The changes of an answer for PyTorch (internal to sim/capacity/answer.c): each a plan that was made and played. */
+/* The changes of an answer for PyTorch (internal to the answers of sim/capacity): each a plan that was made and played. */
 #ifndef SN_SIM_CAPACITY_ANSWER_CHANGES_H
 #define SN_SIM_CAPACITY_ANSWER_CHANGES_H
 
@@ -20,5 +20,8 @@ typedef struct sn__changes_wish {
  * people ask for it, and why; "": nothing. */
 sn_status sn__changes_find(const sn__changes_wish *wish, sn_answer_change *changes, uint32_t *count,
                            const char **left_out, sn_err *err);
+
+/* Whether the loss is made in float32, of which the precision is not (models/net/net.h). */
+bool sn__answer_has_fp32_loss(const sn_net *net, sn_iteration iteration);
 
 #endif

@@ -4,7 +4,6 @@
 #include "models/net/modules.h"
 #include "sim/ask/simulate.h"
 #include "sim/capacity/calls_blocks.h"
-#include "sim/capacity/calls_text.h"
 #include "sim/graph/route.h"
 
 #include <ctype.h>
@@ -379,6 +378,22 @@ static void add_step(sn__text *t, const sn_asked *asked, const sn_calls_wish *wi
   if (scaled) sn__text_add(t, "scaler.step(optimizer); scaler.update()");
 }
 
+/* Of a pipeline, whose blocks are those of the network on one GPU. */
+static sn_status add_stages(sn__text *t, const sn_asked *asked, const sn_calls_wish *wish, bool checkpoints,
+                            sn_calls *calls, sn_err *err) {
+  sn_options options = *asked->options;
+  sn_asked whole = *asked;
+  sn_calls_wish alone = *wish;
+  options.iteration.mesh = (sn_mesh){0};
+  options.iteration.accumulate = 1;
+  options.cluster = (sn_cluster){0};
+  whole.options = &options;
+  alone.mesh = false;
+  if (checkpoints && add_planned(t, &whole, &alone, true, calls, err) != SN_OK) return err->code;
+  sn__calls_add_pipeline(t, asked->net, asked->options->iteration);
+  return SN_OK;
+}
+
 static sn_status fill(const sn_asked *asked, const sn_calls_wish *wish, sn_calls *calls, sn_err *err) {
   sn__text t = {.arena = calls->arena};
   bool eager = sn_dialect_of(wish->strategy.dialect)->eager;
@@ -390,7 +405,9 @@ static sn_status fill(const sn_asked *asked, const sn_calls_wish *wish, sn_calls
   if (wish->precision && once && !iteration->master) sn__text_add(&t, "%s", once);
   add_lora(&t, wish->rank, wish->nf4);
   if (wish->optimizer && !planned.mesh) add_optimizer(&t, sn_optimizer_on(iteration->optimizer, asked->net));
-  if ((checkpoints || planned.mesh) && add_planned(&t, asked, &planned, checkpoints, calls, err) != SN_OK)
+  bool staged = planned.mesh && sn_mesh_size(&iteration->mesh, SN_MESH_PP) > 1;
+  if (staged && add_stages(&t, asked, &planned, checkpoints, calls, err) != SN_OK) return err->code;
+  if (!staged && (checkpoints || planned.mesh) && add_planned(&t, asked, &planned, checkpoints, calls, err) != SN_OK)
     return err->code;
   if (wish->optimizer && planned.mesh) add_optimizer(&t, sn_optimizer_on(iteration->optimizer, asked->net));
   add_step(&t, asked, wish);

@@ -11,6 +11,7 @@
  *       fully_shard(block, mp_policy=policy)                        the optimizer, whose parameters are the shards
  *   model = DistributedDataParallel(model)                          --parallel dp=8
  *   parallelize_module(model, mesh["tp"], {..})                     --parallel tp=8, ahead of both
+ *   pipe = pipeline(model, mb_args=(x,), split_spec=split)          --parallel pp=4
  *
  * Which blocks are checkpointed is read off the plan: those of which more than half is run again. A unit
  * (sim/schedule/units.h) that is half a block is told as the block. What is run again outside of all blocks, and networks

@@ -1,5 +1,5 @@
 /* Calls of several GPUs: fully_shard, DistributedDataParallel, parallelize_module; see sim/capacity/calls.h. */
-#include "sim/capacity/calls_text.h"
+#include "sim/capacity/calls_blocks.h"
 #include "sim/graph/route.h"
 
 #include <inttypes.h>
@@ -186,4 +186,48 @@ sn_status sn__calls_add_mesh(sn__text *t, sn_iteration iteration, const sn__bloc
     sn__text_add(t, "# model.set_requires_gradient_sync(False), but for an update's last batch");
   sn__blocks_clear(&groups);
   return err->code;
+}
+
+/* ---- pipelines ---- */
+
+/* The modules with which the second part and those behind it begin, in lines of 80 columns. */
+static void add_begins(sn__text *t, const sn_net *net, uint32_t parts) {
+  char line[SN__CALLS_PATH + 80] = "begins = [";
+  sn_mesh_parts at = sn_mesh_parts_of(net, parts);
+  for (uint32_t l = 0, last = 0; l < net->n_layers; l++) {
+    uint32_t part = sn_mesh_part_next(&at);
+    if (part == last) continue;
+    const char *block = net->modules ? net->modules[l].block ? net->modules[l].block : net->modules[l].path : NULL;
+    size_t used = strlen(line);
+    if (used + strlen(block ? block : net->layers[l].name) + 6 > 66) {
+      sn__text_add(t, "%s", line);
+      used = (size_t)snprintf(line, sizeof line, "   ");
+    }
+    snprintf(line + used, sizeof line - used, "%s\"%s\"%s", used > 10 || used == 3 ? " " : "",
+             block ? block : net->layers[l].name, part + 1 < parts ? "," : "]");
+    last = part;
+  }
+  sn__text_add(t, "%s", line);
+}
+
+void sn__calls_add_pipeline(sn__text *t, const sn_net *net, sn_iteration iteration) {
+  const sn_mesh *mesh = &iteration.mesh;
+  uint32_t chunks = sn_mesh_chunks(mesh), stages = sn_mesh_size(mesh, SN_MESH_PP);
+  const char *schedule = chunks > 1                            ? "ScheduleInterleaved1F1B"
+                         : mesh->schedule == SN_SCHEDULE_GPIPE ? "ScheduleGPipe"
+                                                               : "Schedule1F1B";
+  sn__text_add(t, "from torch.distributed.pipelining import pipeline, SplitPoint");
+  sn__text_add(t, "from torch.distributed.pipelining import %s", schedule);
+  add_begins(t, net, stages * chunks);
+  sn__text_add(t, "split = {path: SplitPoint.BEGINNING for path in begins}");
+  sn__text_add(t, "pipe = pipeline(model, mb_args=(x,), split_spec=split)");
+  if (chunks > 1) {
+    sn__text_add(t, "stage = [pipe.build_stage(rank + %" PRIu32 " * i, device)", stages);
+    sn__text_add(t, "         for i in range(%" PRIu32 ")]", chunks);
+  } else {
+    sn__text_add(t, "stage = pipe.build_stage(rank, device)");
+  }
+  sn__text_add(t, "schedule = %s(", schedule);
+  sn__text_add(t, "    stage, n_microbatches=%" PRIu32 ", loss_fn=loss)", sn_iteration_batches(iteration));
+  if (sn_mesh_world(mesh) > stages) sn__text_add(t, "# the other axes share what a stage has, stage.submod");
 }

@@ -79,15 +79,17 @@ static int64_t hop_ns(const maker *m, uint32_t strategy) {
   return sn_collective_ns(&m->cluster, SN_COLLECTIVE_SEND, bytes, two);
 }
 
-/* The slowest stage's work without waiting for anybody, and its update. */
-static void find_slowest(const maker *m, uint32_t strategy, int64_t *work, int64_t *update) {
+/* The slowest stage, its work without waiting for anybody, and the longest update. */
+static const sn_shared_row *find_slowest(const maker *m, uint32_t strategy, int64_t *work, int64_t *update) {
+  const sn_shared_row *slowest = NULL;
   *work = *update = 0;
   for (uint32_t s = 0; s < m->stages; s++) {
     const sn_shared_row *row = &m->of[s]->results[strategy].shared;
     int64_t busy = row->forward_ns + row->backward_ns;
-    if (busy > *work) *work = busy;
+    if (!slowest || busy > *work) *work = busy, slowest = row;
     if (row->update_ns > *update) *update = row->update_ns;
   }
+  return slowest;
 }
 
 static sn_status play(const maker *m, uint32_t strategy, sn_result *r) {
@@ -98,10 +100,11 @@ static sn_status play(const maker *m, uint32_t strategy, sn_result *r) {
   const sn_pipeline_times times = {.forward_ns = ns, .backward_ns = ns + parts, .hop_ns = hop_ns(m, strategy)};
   sn_pipeline_played played = {.busy_ns = ns + 2 * parts, .idle_ns = ns + 2 * parts + m->stages};
   if (sn_pipeline_play(m->pipeline, &times, &played, m->err) == SN_OK) {
-    find_slowest(m, strategy, &work, &update);
+    const sn_shared_row *slowest = find_slowest(m, strategy, &work, &update);
     r->iteration_ns = played.time_ns + update;
     r->shared.bubble_ns = played.time_ns > work ? played.time_ns - work : 0;
-    r->shared.exposed_ns = r->iteration_ns > r->compute_ns ? r->iteration_ns - r->compute_ns : 0;
+    r->shared.transfer_ns = slowest->transfer_ns;
+    r->shared.exposed_ns = slowest->exposed_ns; /* waiting for other stages is the bubble's */
     r->images_per_second = (double)m->micros * m->net->batch / ((double)r->iteration_ns / 1e9);
     sn_iteration iteration = m->options->iteration;
     iteration.accumulate = m->micros;
