@@ -132,6 +132,11 @@ static sn_status settle_cluster(const sn_args *args, sn_question *q, sn_err *err
   if (refused) return sn_fail(err, SN_BAD_USAGE, "%s", refused);
   if (args->plan && !sn_mesh_is_one(mesh))
     return sn_fail(err, SN_BAD_USAGE, "--plan writes plans of one GPU; leave --parallel out, or ask for --json");
+  if (sn_mesh_size(mesh, SN_MESH_PP) > 1 && strcmp(args->command->name, "simulate") != 0)
+    return sn_fail(err, SN_BAD_USAGE,
+                   "--parallel %s: %s does not look at pipelines; ask for one with snsim --net %s --parallel %s, or "
+                   "leave pp out",
+                   mesh->text, args->command->name, args->net ? args->net : "NAME", mesh->text);
   uint32_t world = sn_mesh_world(mesh);
   if (sn_mesh_is_one(mesh)) {
     if (!*asked->name && !args->nodes) return SN_OK;

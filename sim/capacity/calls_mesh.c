@@ -219,6 +219,7 @@ void sn__calls_add_pipeline(sn__text *t, const sn_net *net, sn_iteration iterati
   sn__text_add(t, "from torch.distributed.pipelining import pipeline, SplitPoint");
   sn__text_add(t, "from torch.distributed.pipelining import %s", schedule);
   add_begins(t, net, stages * chunks);
+  if (!net->modules) sn__text_add(t, "# the network's own names: write your model's");
   sn__text_add(t, "split = {path: SplitPoint.BEGINNING for path in begins}");
   sn__text_add(t, "pipe = pipeline(model, mb_args=(x,), split_spec=split)");
   if (chunks > 1) {
