@@ -129,6 +129,15 @@ void sn__route_dequantize(sn__route_maker *b, uint32_t index) {
   sn__route_access(b, sn__route_add_tensor(b, index, 0, SN_SCRATCH, bytes), SN_WRITE);
 }
 
+/* A composed RMS_NORM that works in four bytes between values of two: its simple operations have five tensors of four at
+ * their fullest moment, of which dy and what it made of its input, both of two, stand for one; what arrived at its input
+ * from elsewhere is added behind the cast. */
+static bool widens(const sn__route_maker *b, uint32_t index) {
+  uint32_t value = sn__route_input(b, &b->net->layers[index], 0);
+  return b->widths.made && sn__route_rule(b, index)->saves == SN_SAVES_RMS &&
+         b->widths.gradient[value] != b->widths.made[value];
+}
+
 /* Whether others read what it reads: of a composed RMS_NORM the gradient that came from there is added to what its
  * product has made before its square makes more, so that one tensor fewer is there at its fullest moment. */
 static bool adds_up_early(const sn__route_maker *b, uint32_t index) {
@@ -140,7 +149,7 @@ static bool adds_up_early(const sn__route_maker *b, uint32_t index) {
 void sn__route_make_scratch(sn__route_maker *b, uint32_t index) {
   const sn_op_rule *rule = sn__route_rule(b, index);
   uint64_t bytes = sn_widths_scratch_bytes(&b->widths, b->net, index);
-  uint32_t count = rule->scratch - adds_up_early(b, index);
+  uint32_t count = widens(b, index) ? rule->scratch + 1 : rule->scratch - adds_up_early(b, index);
   bool product = b->net->layers[index].op == SN_SCALE; /* of dy and x, to be summed for the parameters */
   if (product && !sn__route_trains(b, index)) return;
   for (uint32_t i = 0; i < count; i++)

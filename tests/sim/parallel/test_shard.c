@@ -61,6 +61,28 @@ static void rows_are_pytorchs(void **state) {
   }
 }
 
+/* Norms as transformers writes them, in two bytes: five tensors of four at the fullest moment of their backward. The roots
+ * of positions, four bytes each, are gone by then, and here they are not. */
+static void narrow_norms_widen(void **state) {
+  (void)state;
+  static const struct {
+    const char *net;
+    bool master;
+    uint64_t bytes;
+  } rows[] = {{"llm:4,512,8,8,1408,1024", true, 73223584 + 2 * 128 * 4},
+              {"llm:3,1024,16,4,2816,32000", false, 373592956 + 2 * 64 * 4}};
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    const uint32_t tokens = rows[i].master ? 128 : 64;
+    sn_net *net = load(rows[i].net, 2, tokens);
+    sn_iteration iteration = asked("fsdp=8", "adamw", 1);
+    iteration.precision = SN_BF16;
+    iteration.master = rows[i].master;
+    const sn_live live = live_of(rows[i].net, net, "pytorch", iteration);
+    assert_int_equal(total(&live), rows[i].bytes);
+    sn_net_free(net);
+  }
+}
+
 /* What is kept is all there is of it elsewhere: shards of parameters and states. */
 static void shards_are_parts(void **state) {
   (void)state;
@@ -285,6 +307,7 @@ static void bad_pipelines_are_refused(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(rows_are_pytorchs),
+      cmocka_unit_test(narrow_norms_widen),
       cmocka_unit_test(shards_are_parts),
       cmocka_unit_test(one_gpu_is_todays),
       cmocka_unit_test(meshes_have_one_text),
