@@ -6,7 +6,9 @@
 
 Live bytes are PyTorch's as the tables of docs/pytorch.md have them, which its commands make anew with PyTorch. Images per
 second and batches are those that timm publishes: FOLDER has its tables train-rtx3090-amp-nchw.csv,
-infer-rtx3090-amp-nchw.csv and infer-rtx4090-amp-nchw.csv; networks that snsim does not know by name are passed over."""
+infer-rtx3090-amp-nchw.csv and infer-rtx4090-amp-nchw.csv; networks that snsim does not know by name are passed over. What is said
+of a card left out, whose rows no constant was fitted to, needs numpy: a factor for each group of operators is fitted to one card's
+rows of inference and judges the other's."""
 import argparse
 import csv
 import json
@@ -38,6 +40,29 @@ def ask(*words):
     if done.returncode not in (0, 1) or not done.stdout:
         raise SystemExit(f"snsim {' '.join(words)}: {done.stderr}")
     return json.loads(done.stdout)
+
+
+GROUPS = {"CONV": "convolutions", "DECONV": "convolutions", "FC": "products", "MATMUL": "products", "ATTENTION": "products",
+          "BN": "norms", "LAYER_NORM": "norms", "GROUP_NORM": "norms", "RMS_NORM": "norms", "SOFTMAX": "norms"}
+
+
+def by_group(run):
+    """Seconds of an iteration by group of its operators; what the device waits for the host is a group, too."""
+    sums = {"host": run["iteration_ns"] / 1e9}
+    for step in run["steps_table"]:
+        seconds, group = (step["end_ns"] - step["begin_ns"]) / 1e9, GROUPS.get(step["op"], "other memory")
+        sums[group] = sums.get(group, 0) + seconds
+        sums["host"] -= seconds
+    return sums
+
+
+def carried(one, other):
+    """Errors of the other card's speeds, by factors fitted to one's; each is rows, and their seconds by group."""
+    import numpy
+    from timing import fitting, rows
+    made = [fitting.table([rows.Row("", name, False, "", batch, 0, theirs, 0) for name, batch, theirs, _ in times], sums) for times, sums in (one, other)]
+    factors = fitting.fitted(made[0], numpy.ones(len(one[0]), bool))
+    return [1 / (1 + error) - 1 for error in fitting.judged(*made, factors)]
 
 
 def spread(errors):
@@ -111,13 +136,14 @@ def train(folder):
 
 
 def infer(folder, gpu):
-    times = []
+    times, sums = [], []
     for r in known(folder, f"infer-{gpu}-amp-nchw"):
         batch = int(float(r["infer_batch_size"]))
         run = ask("--net", SAME[r["model"]], *image(r, "infer_img_size"), "--gpu", gpu, "--precision", "amp-fp16",
-                  "--inference", "--batch", str(batch), "--strategy", "pytorch", "--memory", "1TiB", "--no-db")["results"][0]
+                  "--inference", "--batch", str(batch), "--strategy", "pytorch", "--memory", "1TiB", "--no-db", "--steps")["results"][0]
         times.append((r["model"], batch, float(r["infer_samples_per_sec"]), run["images_per_second"]))
-    return times
+        sums.append(by_group(run))
+    return times, sums
 
 
 def print_memory():
@@ -136,6 +162,14 @@ def print_times(title, times):
     for (name, batch, theirs, ours), error in zip(times, errors, strict=True):
         print(f"| {name} | {batch} | {theirs:.0f} | {ours:.0f} | {100 * error:+.0f} % |")
     print(f"\n{len(errors)} rows: median {middle:.1f} %, nine of ten within {nine:.1f} %, worst {worst:.1f} %")
+
+
+def print_carried(cards):
+    print("\n## A card left out\n\n| fitted to | judged | rows | median | nine of ten |\n|---|---|---:|---:|---:|")
+    for one, other in (tuple(cards), tuple(cards)[::-1]):
+        errors = carried(cards[one], cards[other])
+        middle, nine, _ = spread(errors)
+        print(f"| {one} | {other} | {len(errors)} | {middle:.1f} % | {nine:.1f} % |")
 
 
 def print_batches(batches):
@@ -159,8 +193,10 @@ def main():
         times, batches = train(folder)
         print_batches(batches)
         print_times("Training, RTX 3090, autocast to fp16, images/s", times)
-        for gpu in ("rtx3090", "rtx4090"):
-            print_times(f"Inference, {gpu[:3].upper()} {gpu[3:]}, autocast to fp16, images/s", infer(folder, gpu))
+        cards = {gpu: infer(folder, gpu) for gpu in ("rtx3090", "rtx4090")}
+        for gpu, (times, _) in cards.items():
+            print_times(f"Inference, {gpu[:3].upper()} {gpu[3:]}, autocast to fp16, images/s", times)
+        print_carried(cards)
 
 
 if __name__ == "__main__":

@@ -60,6 +60,7 @@ const char *sn_capacity_unit(const sn_question *q) {
 static sn_timed timed(const sn_question *q, sn_strategy strategy) {
   if (q->net && !sn_question_seeks_mesh(q->args)) return sn_timed_of(q->net, &q->device, &q->options, strategy);
   return (sn_timed){.card = q->device.name,
+                    .modelled = q->device.tensor_feed > 0,
                     .strategy = strategy,
                     .precision = q->options.iteration.precision,
                     .inference = q->options.iteration.inference,

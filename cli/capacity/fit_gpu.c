@@ -24,7 +24,7 @@ typedef struct candidate {
   uint64_t device_bytes;    /* taken, or where it does not fit the least that would do */
   uint64_t host_bytes;      /* taken of the host, likewise */
   double images_per_second; /* 0 where it does not fit */
-  const sn_band *band;      /* of its time; NULL: no measurement of this kind, or it does not fit */
+  const sn_band *band;      /* of its time; NULL: no measurement of this kind or one like it, or it does not fit */
   sn_epoch_taken epoch;
   sn_ranked rank; /* first 0: none, as it does not fit, has no price or nothing is known of the kind */
   uint32_t index; /* in the list of GPUs: the order of equals */
@@ -229,7 +229,9 @@ static void print_bands(const ranking *r, FILE *out) {
   }
   fprintf(out, "rank: cards of one range are alike, as their bands overlap (none counts as %.0f %%)\n",
           r->most->nine_of_ten);
-  fputs("within: nine of ten times were (docs/truth.md); none: no measurement of this kind\n", out);
+  fputs("within: nine of ten times were (docs/truth.md); in brackets: those of a card left out, as there is no "
+        "measurement on this one; none: no measurement of this kind\n",
+        out);
 }
 
 static void print_notes(const ranking *r, FILE *out) {
@@ -253,11 +255,18 @@ static void rank_cell(sn_table *table, sn_ranked rank) {
     sn_table_cell(table, "%" PRIu32 "-%" PRIu32, rank.first, rank.last);
 }
 
+static void band_cell(sn_table *table, const candidate *c) {
+  if (!c->band)
+    sn_table_cell(table, c->fits ? "none" : "-");
+  else
+    sn_table_cell(table, sn_band_is_of_another(c->band) ? "(%.0f %%)" : "%.0f %%", c->band->nine_of_ten);
+}
+
 /* Two digits, as the answer has: these are of different cards. */
 static void time_cells(sn_table *table, const ranking *r, const candidate *c) {
   char text[SN_UNIT_TEXT];
   sn_table_cell(table, "%s", c->fits ? sn_print_digits(c->images_per_second, 2, text) : "-");
-  sn_table_cell(table, c->band ? "%.0f %%" : c->fits ? "none" : "-", c->band ? c->band->nine_of_ten : 0);
+  band_cell(table, c);
   sn_table_cell(table, "%s", c->epoch.seconds > 0 ? sn_epoch_time(c->epoch.seconds, 2, text) : "-");
   if (r->question->epoch.prices && c->fits && c->epoch.an_hour <= 0)
     sn_table_cell(table, "no price");

@@ -31,7 +31,7 @@ void sn_times_print_run(const sn_run *run, FILE *out) {
   if (sn_net_is_recording(run->net)) return;
   for (uint32_t i = 0; i < run->n_results && count < SN_ARGS_STRATEGIES; i++) {
     if (!run->results[i].fits || !sn_times_read(run->results[i].strategy, &run->conditions, &rows[count])) continue;
-    rows[count].card = run->gpu;
+    sn_timed_set_card(&rows[count], run->gpu);
     rows[count].tokens = sn_report_is_of_sequences(run);
     rows[count++].calibrated = strcmp(run->costs, "measured") == 0;
   }

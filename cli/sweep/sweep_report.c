@@ -202,7 +202,7 @@ static sn_status print_times(const sn_sweep *sweep, FILE *out, sn_err *err) {
   for (uint32_t i = 0; i < sweep->n_rows; i++) {
     const sn_sweep_row *r = &sweep->rows[i];
     if (!r->fits || !sn_times_read(r->strategy, &r->conditions, &rows[count])) continue;
-    rows[count].card = r->gpu;
+    sn_timed_set_card(&rows[count], r->gpu);
     rows[count].recorded = sn_net_is_recording(r->net);
     rows[count++].tokens = sn_net_is_sequence(r->net);
   }

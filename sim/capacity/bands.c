@@ -5,8 +5,11 @@
 #include "sim/policy/runtime.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
+
+static const char another[] = "another";
 
 static const sn_band bands[] = {
     {"live bytes", "any", 203, 0.0, 0.00644},
@@ -16,6 +19,10 @@ static const sn_band bands[] = {
     {"training, recorded", "rtx3090", 263, 5.6, 18.8},
     {"inference, recorded", "rtx3090", 389, 5.8, 21.5},
     {"inference, recorded", "rtx4090", 389, 7.8, 21.6},
+    {"training", another, 38, 11.1, 27.1},
+    {"inference", another, 38, 11.1, 26.0},
+    {"training, recorded", another, 389, 8.1, 24.4},
+    {"inference, recorded", another, 389, 8.1, 24.4},
 };
 
 enum { BANDS = sizeof bands / sizeof bands[0] };
@@ -23,6 +30,14 @@ enum { BANDS = sizeof bands / sizeof bands[0] };
 const sn_band *sn_bands(uint32_t *count) {
   *count = BANDS;
   return bands;
+}
+
+double sn_band_share(const sn_band *band) {
+  return band ? round(10 * band->nine_of_ten) / 1000 : 0; /* the table has a digit behind the point */
+}
+
+bool sn_band_is_of_another(const sn_band *band) {
+  return strcmp(band->card, another) == 0;
 }
 
 void sn_band_of_memory(char text[SN_BAND_TEXT]) {
@@ -57,6 +72,7 @@ static void take_recorded(sn_timed *t, const sn_record *record) {
 
 sn_timed sn_timed_of(const sn_net *net, const sn_device *device, const sn_options *options, sn_strategy strategy) {
   sn_timed t = {.card = device->name,
+                .modelled = device->tensor_feed > 0,
                 .strategy = strategy,
                 .precision = options->iteration.precision,
                 .inference = options->iteration.inference,
@@ -67,33 +83,52 @@ sn_timed sn_timed_of(const sn_net *net, const sn_device *device, const sn_option
   return t;
 }
 
-/* The row of a kind and card; of any card the widest. */
-static const sn_band *find(const sn_timed *t) {
+void sn_timed_set_card(sn_timed *timed, const char *name) {
+  sn_device device;
+  sn_err unknown = SN_ERR_INIT; /* a card of the user's own */
+  timed->card = name;
+  timed->modelled = sn_device_load(name, &device, &unknown) == SN_OK && device.tensor_feed > 0;
+}
+
+/* The row of a kind and card; NULL: there is none. */
+static const sn_band *row_of(const sn_timed *t, const char *card) {
   static const char *const kinds[2][2] = {{"training", "training, recorded"}, {"inference", "inference, recorded"}};
   const sn_band *widest = NULL;
   for (size_t i = 0; i < BANDS; i++) {
     if (strcmp(bands[i].kind, kinds[t->inference][t->recorded]) != 0) continue;
-    if (t->card && strcmp(bands[i].card, t->card) == 0) return &bands[i];
-    if (!t->card && (!widest || bands[i].nine_of_ten > widest->nine_of_ten)) widest = &bands[i];
+    if (card && strcmp(bands[i].card, card) == 0) return &bands[i];
+    if (!card && (!widest || bands[i].nine_of_ten > widest->nine_of_ten)) widest = &bands[i];
   }
   return widest;
 }
 
+/* Of any card the widest, of one without a row that of a card left out. */
+static const sn_band *find(const sn_timed *t) {
+  const sn_band *own = row_of(t, t->card);
+  return own || !t->modelled ? own : row_of(t, another);
+}
+
+/* What no card's rows have; NULL: they have it. */
+static const char *unlike_rows(const sn_timed *t, char text[SN_BAND_TEXT]) {
+  if (t->tokens) return "of networks of tokens";
+  if (sn_precision_is_amp(t->precision))
+    return t->strategy.offload == SN_OFFLOAD_NONE ? NULL : "with copies to the host";
+  snprintf(text, SN_BAND_TEXT, "in %s", sn_precision_name(t->precision));
+  return text;
+}
+
 /* What of it nobody measured; NULL: it was. */
 static const char *unmeasured(const sn_timed *t, char text[SN_BAND_TEXT]) {
-  if (!sn_dialect_of(t->strategy.dialect)->eager)
+  if (!sn_dialect_of(t->strategy.dialect)->eager) {
     snprintf(text, SN_BAND_TEXT, "in the runtime of %s", sn_runtime_title(sn_runtime_of(t->strategy)));
-  else if (t->several)
-    return "of several GPUs";
-  else if (!find(t))
+    return text;
+  }
+  if (t->several) return "of several GPUs";
+  const sn_band *band = find(t);
+  const char *why = unlike_rows(t, text);
+  if (!band || (why && sn_band_is_of_another(band)))
     return t->inference ? "inference on this card" : "training on this card";
-  else if (t->tokens)
-    return "of networks of tokens";
-  else if (!sn_precision_is_amp(t->precision))
-    snprintf(text, SN_BAND_TEXT, "in %s", sn_precision_name(t->precision));
-  else
-    return t->strategy.offload == SN_OFFLOAD_NONE ? NULL : "with copies to the host";
-  return text;
+  return why;
 }
 
 /* Nobody measures several GPUs here. */
@@ -117,6 +152,9 @@ void sn_band_of_time(const sn_timed *t, char text[SN_BAND_TEXT]) {
   const sn_band *b = sn_band_find(t);
   if (is_calibrated(t))
     snprintf(text, SN_BAND_TEXT, "%s", measured);
+  else if (b && sn_band_is_of_another(b))
+    snprintf(text, SN_BAND_TEXT, "times: no measurement of %s on this card (a card left out: within %.0f %%)",
+             t->inference ? "inference" : "training", b->nine_of_ten);
   else if (b)
     snprintf(text, SN_BAND_TEXT, "times within %.0f %% on 9 of 10 of %" PRIu32 " networks", b->nine_of_ten, b->rows);
   else

@@ -21,17 +21,19 @@
 /* A row of that table. */
 typedef struct sn_band {
   const char *kind; /* "live bytes", "training", "inference", "training, recorded", "inference, recorded" */
-  const char *card; /* a profile's name; "any" */
+  const char *card; /* a profile's name; "any"; "another": one that no row was measured on */
   uint32_t rows;
   double median, nine_of_ten; /* percent of what was measured: ours / theirs - 1, of speeds */
 } sn_band;
 
 const sn_band *sn_bands(uint32_t *count);
 
-/* What of a band is a time's, 0.316: speeds that are so much too high are times that are so much too low; 0 of none. */
-static inline double sn_band_share(const sn_band *band) {
-  return band ? band->nine_of_ten / 100 : 0;
-}
+/* What of a band is a time's, 0.316, of as many digits as were measured: speeds that are so much too high are times that
+ * are so much too low; 0 of none. */
+double sn_band_share(const sn_band *band);
+
+/* Whether it is of a card that no row was measured on: of one whose rows no constant was fitted to. */
+bool sn_band_is_of_another(const sn_band *band);
 
 enum { SN_BAND_TEXT = 100, SN_BANDS_TEXT = 700 };
 
@@ -51,6 +53,7 @@ void sn_band_of_memory(char text[SN_BAND_TEXT]);
 /* What is timed. */
 typedef struct sn_timed {
   const char *card; /* a profile's name; NULL: any card's, of which the widest band counts */
+  bool modelled;    /* with tensor cores whose share of the peak has a figure (sn_device.tensor_feed) */
   sn_strategy strategy;
   sn_precision precision;
   bool inference;
@@ -64,12 +67,15 @@ typedef struct sn_timed {
  * recording. */
 sn_timed sn_timed_of(const sn_net *net, const sn_device *device, const sn_options *options, sn_strategy strategy);
 
+/* Of a card by its name, as stored runs have it. */
+void sn_timed_set_card(sn_timed *timed, const char *name);
+
 /* The band of its times. The rows are of image networks in PyTorch's autocast, nothing sent to the host; blocks that run
- * again under checkpoints run the same kernels, so they count. NULL: no measurement of this kind, or calibrated. */
+ * again under checkpoints run the same kernels, so they count. Of a card without rows it is what was measured of a card
+ * left out. NULL: no measurement of this kind, or calibrated. */
 const sn_band *sn_band_find(const sn_timed *timed);
 
-/* "times within 32 % on 9 of 10 of 20 networks", "times: no measurement of this kind, training on this card", or that
- * they were measured here. Of several rows that differ each with how many they are, parted by "; "; of
+/* "times within 32 % on 9 of 10 of 20 networks", "times: no measurement of training on this card (a card left out: within 27 %)", "times: no measurement of this kind, training on this card", or that they were measured here. Of several rows that differ each with how many they are, parted by "; "; of
  * more than six kinds six. */
 void sn_band_of_time(const sn_timed *timed, char text[SN_BAND_TEXT]);
 char *sn_band_of_times(const sn_timed *rows, uint32_t count, char text[SN_BANDS_TEXT]);
