@@ -46,6 +46,10 @@
      "tf32-conv " \
      "where all GPUs have TF32, else fp32; of SuperNeurons fp32.", \
      sn__parse_list, offsetof(sn_args, axes[SN_AXIS_PRECISIONS])}, \
+    {"parallels", "KEY=N,..", 0, SN_CMD_SWEEP, "Points", \
+     "How GPUs share an iteration; each time it is given a mesh as of --parallel, one number of which may be a range: " \
+     "--parallels fsdp=1:64:x2 --parallels tp=8,fsdp=1:8:x2. Default: dp=1, one GPU.", \
+     sn__parse_list, offsetof(sn_args, axes[SN_AXIS_PARALLELS])}, \
     {"pools", "SIZE|all,..", 0, SN_CMD_SWEEP, "Points", \
      "Sizes of the pool, such as 3GiB, and all: what the device has left. Default: all.", sn__parse_list, \
      offsetof(sn_args, axes[SN_AXIS_POOLS])}, \

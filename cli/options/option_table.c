@@ -307,17 +307,17 @@ static const sn_option options[] = {
      "How to split over so many GPUs of the cluster: every dp and fsdp whose product they are, blocks run again or "
      "not, and 1, 2, 4 .. images at once of a GPU, up to --batch and as far as they fit; fastest first.",
      sn__parse_list, offsetof(sn_args, axes[SN_AXIS_GPUS])},
-    {"parallel", "KEY=N,..", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE, "How",
+    {"parallel", "KEY=N,..", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP, "How",
      "On several GPUs, and what the fullest of them holds: fsdp=N, PyTorch's fully_shard() of each block (with "
      "reshard=yes|no|N, keep-last=yes, prefetch=K, reduce=bf16); dp=N, DistributedDataParallel (bucket=25MiB, "
      "view=yes); both, HSDP; tp=N, products of decoders divided (loss=whole, gathered=again); pp=N, a pipeline "
      "(schedule=gpipe|1f1b|interleaved:N). Without the number that fit --min gpus looks "
      "for: fsdp,prefetch=2. docs/parallel.md.",
      sn__parse_scheme, 0},
-    {"cluster", "CLUSTER|FILE.json", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE, "How",
+    {"cluster", "CLUSTER|FILE.json", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP, "How",
      "Of several GPUs: which they are and how fast they speak to each other (`snsim list clusters`). Default: the "
      "known one of this GPU, else PCIe is assumed.",
-     sn__parse_condition, 0},
+     sn__parse_cluster, 0},
     {"nodes", "N", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE, "How",
      "Of the cluster. Default: as many as are filled.", sn__parse_nodes, offsetof(sn_args, nodes)},
     {"freeze", "GLOB,..", 0,

@@ -271,6 +271,12 @@ static uint32_t condition_row(const char *condition) {
   return i;
 }
 
+/* As it was given, too: a sweep keeps the path of a file. */
+sn_status sn__parse_cluster(const char *what, const char *text, void *place, sn_err *err) {
+  ((sn_args *)place)->cluster = text;
+  return sn__parse_condition(what, text, place, err);
+}
+
 /* Whether a size is looked for is known behind the other options. */
 sn_status sn__parse_scheme(const char *what, const char *text, void *place, sn_err *err) {
   sn_args *args = place;

@@ -35,6 +35,7 @@ sn__parse sn__parse_modules;
 sn__parse sn__parse_placement;
 sn__parse sn__parse_freeze;
 sn__parse sn__parse_lora;
+sn__parse sn__parse_cluster;
 sn__parse sn__parse_quantize;
 sn__parse sn__parse_init;
 sn__parse sn__parse_dialect;

@@ -56,6 +56,7 @@ typedef struct sn_args {
   const char *operand;   /* the command's first operand, or NULL */
   const char *net, *gpu; /* net: with its loss and adapters, "mine.onnx:loss=mse+lora=8" */
   const char *plain_net; /* without adapters */
+  const char *cluster;   /* as given, a name or file; NULL: not */
   const char *lora;      /* as given, with what --quantize adds; NULL: not */
   bool quantize;         /* nf4 */
   const char *units;     /* modules of a recording that are blocks; NULL: not given */

@@ -24,8 +24,9 @@ enum { PATH_ROOM = 4096 };
 static bool has_axes(const sn_args *args) {
   bool any = args->n_strategies > 0 || args->sequences.count > 0 || args->image > 0 || args->options.shared_link ||
              args->host_memory.given || args->placement_given || args->options.iteration.inference ||
-             args->options.iteration.accumulate > 0 || *args->freeze || args->margin_text || args->lora || args->loss ||
-             args->options.iteration.optimizer != SN_OPTIMIZER_MOMENTUM || sn_args_gave(args, "precision");
+             args->options.iteration.accumulate > 0 || *args->freeze || args->margin_text || args->cluster ||
+             args->lora || args->loss || args->options.iteration.optimizer != SN_OPTIMIZER_MOMENTUM ||
+             sn_args_gave(args, "precision") || sn_args_gave(args, "parallel");
   for (sn_axis axis = 0; axis < SN_AXES; axis++) any = any || args->axes[axis].count > 0;
   return any;
 }
@@ -50,7 +51,8 @@ static sn_status check_usage(const sn_args *args, sn_err *err) {
                 {args->options.shared_link, SN_AXIS_LINKS, "shared-link"},
                 {args->options.iteration.optimizer != SN_OPTIMIZER_MOMENTUM, SN_AXIS_OPTIMIZERS, "optimizer"},
                 {args->options.iteration.accumulate > 0, SN_AXIS_ACCUMULATES, "accumulate"},
-                {sn_args_gave(args, "precision"), SN_AXIS_PRECISIONS, "precision"}};
+                {sn_args_gave(args, "precision"), SN_AXIS_PRECISIONS, "precision"},
+                {sn_args_gave(args, "parallel"), SN_AXIS_PARALLELS, "parallel"}};
   for (size_t i = 0; i < sizeof single / sizeof single[0]; i++)
     if (single[i].given && args->axes[single[i].axis].count)
       return sn_fail(err, SN_BAD_USAGE, "--%s is one value of --%s, which says all of them; give only that",
@@ -87,12 +89,16 @@ static sn_status add_single(const sn_args *args, sn_grid *grid, sn_err *err) {
   if (args->options.iteration.optimizer != SN_OPTIMIZER_MOMENTUM)
     sn_grid_add(grid, SN_AXIS_OPTIMIZERS, sn_optimizer_name(args->options.iteration.optimizer), err);
   if (sn_args_gave(args, "precision"))
-    sn_grid_add(grid, SN_AXIS_PRECISIONS, sn_precision_name(args->options.iteration.precision), err);
+    sn_grid_add(grid, SN_AXIS_PRECISIONS, sn_iteration_precision_name(args->options.iteration), err);
+  sn_mesh mesh = args->options.iteration.mesh;
+  if (sn_args_gave(args, "parallel") && sn_mesh_parse(args->options.iteration.mesh.text, &mesh, err) == SN_OK)
+    sn_grid_add(grid, SN_AXIS_PARALLELS, *mesh.text ? mesh.text : SN_GRID_ONE_GPU, err);
   grid->host_memory_bytes = args->host_memory.bytes;
   grid->placement = args->options.placement;
   grid->inference = args->options.iteration.inference;
   grid->freeze = args->freeze;
   if (args->margin_text) grid->margin = args->margin_text;
+  if (args->cluster) grid->cluster = args->cluster;
   return err->code;
 }
 
@@ -143,7 +149,8 @@ static sn_grid *load_grid(const sn_args *args, sn_store *store, int64_t *id, sn_
                   : args->grid  ? sn_grid_load(args->grid, err)
                                 : grid_of_args(args, err);
   if (grid) grid->runtime = args->runtime;
-  if (grid && grid->n[SN_AXIS_GPUS] == 0) sn_grid_add(grid, SN_AXIS_GPUS, sn_gpu_unnamed().name, err);
+  if (grid && grid->n[SN_AXIS_GPUS] == 0 && !*grid->cluster)
+    sn_grid_add(grid, SN_AXIS_GPUS, sn_gpu_unnamed().name, err);
   if (grid && err->code == SN_OK && sn_grid_finish(grid, err) == SN_OK &&
       sn_file_conflict_check_grid(args, grid, err) == SN_OK) {
     tell_precision(args, grid);

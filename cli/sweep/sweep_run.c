@@ -122,7 +122,10 @@ static void fill_row(const run *r, uint32_t group, uint32_t strategy, const char
                         .iteration_ns = p->iteration_ns,
                         .stall_ns = p->stall_ns,
                         .images_per_second = p->images_per_second};
-  row->conditions.parallel = row->conditions.cluster = ""; /* which options had room for */
+  bool one = sn_mesh_is_one(&options.iteration.mesh); /* options have room for the words of this function alone */
+  row->conditions.parallel = one ? "" : g->conditions[SN_AXIS_PARALLELS][at[SN_AXIS_PARALLELS]];
+  row->conditions.cluster = one ? "" : g->where.name;
+  row->conditions.nodes = 0; /* as many as the mesh takes */
 }
 
 /* Some of a group's points may be stored: whoever deletes failed points by hand has those computed again. */

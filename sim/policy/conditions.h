@@ -46,7 +46,7 @@
   X(bool, inference, "false", true, "no|yes", "inference", NULL)                                                       \
   X(const char *, precision, "fp32", false, "", "precision", "precisions")                                             \
   X(const char *, freeze, "", false, "", "frozen", NULL)                                                               \
-  X(const char *, parallel, "", false, "", "GPUs", NULL)                                                               \
+  X(const char *, parallel, "", false, "", "GPUs", "parallels")                                                        \
   X(const char *, cluster, "", false, "", "cluster", NULL)                                                             \
   X(uint32_t, nodes, "0", false, "nodes", "nodes", NULL)                                                               \
   X(const char *, host_us, "", false, "us", "host", NULL)                                                              \

@@ -9,8 +9,10 @@
 #include "models/zoo/zoo.h"
 #include "sim/device/device.h"
 #include "sim/graph/freeze.h"
+#include "sim/sweep/range.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +33,7 @@ static const struct {
                    [SN_AXIS_OPTIMIZERS] = {"optimizers", "momentum", false},
                    [SN_AXIS_ACCUMULATES] = {"accumulates", "1", false},
                    [SN_AXIS_PRECISIONS] = {"precisions", NULL, false},
+                   [SN_AXIS_PARALLELS] = {"parallels", SN_GRID_ONE_GPU, false},
                    [SN_AXIS_POOLS] = {"pools", "all", true},
                    [SN_AXIS_BATCHES] = {"batches", NULL, false},
                    [SN_AXIS_STRATEGIES] = {"strategies", NULL, false}};
@@ -54,7 +57,7 @@ const sn_condition *sn_axis_condition(sn_axis axis) {
 sn_grid *sn_grid_new(sn_err *err) {
   sn_grid *grid = calloc(1, sizeof *grid);
   if (grid) grid->arena = sn_arena_new();
-  if (grid) grid->freeze = grid->margin = "";
+  if (grid) grid->freeze = grid->margin = grid->cluster = "";
   if (grid && grid->arena) return grid;
   sn_fail_memory(err);
   free(grid);
@@ -121,7 +124,7 @@ static const char *value_of(const sn_condition *c, const sn_conditions *conditio
                ? strchr(c->over, '|') + 1
                : sn_arena_print(arena, "%.*s", (int)strcspn(c->over, "|"), c->over);
   if (c->kind == SN_CONDITION_BYTES) return strcmp(text, "0") == 0 ? "all" : sn_arena_print(arena, "%sB", text);
-  return sn_arena_text(arena, text);
+  return sn_arena_text(arena, *text ? text : SN_GRID_ONE_GPU);
 }
 
 /* Other words for an optimizer or a precision stand for its own. An error of an option is one of the axis. */
@@ -155,6 +158,23 @@ static sn_status add_size(sn_grid *grid, sn_axis axis, uint64_t *sizes, uint32_t
   return SN_OK;
 }
 
+/* A mesh, of which one number may be a range: "tp=8,fsdp=1:8:x2". */
+static sn_status add_meshes(sn_grid *grid, const char *text, sn_err *err) {
+  sn__range range;
+  for (const char *at = text + strcspn(text, "="); *at; at += strcspn(at, "=")) {
+    size_t length = strcspn(++at, ",");
+    if (!sn__is_range(at, length)) continue;
+    if (sn__range_read(axes[SN_AXIS_PARALLELS].name, at, length, SN_MESH_MOST, &range, err) != SN_OK) return err->code;
+    for (uint64_t n = range.low; n <= range.high && err->code == SN_OK; n = sn__range_next(&range, n)) {
+      char mesh[2 * SN_MESH_TEXT];
+      snprintf(mesh, sizeof mesh, "%.*s%" PRIu64 "%s", (int)(at - text), text, n, at + length);
+      add_condition(grid, SN_AXIS_PARALLELS, mesh, err);
+    }
+    return err->code;
+  }
+  return add_condition(grid, SN_AXIS_PARALLELS, text, err);
+}
+
 static sn_status add_batch(sn_grid *grid, uint32_t batch, sn_err *err) {
   uint32_t *n = &grid->n[SN_AXIS_BATCHES];
   uint32_t at = *n;
@@ -167,35 +187,11 @@ static sn_status add_batch(sn_grid *grid, uint32_t batch, sn_err *err) {
   return SN_OK;
 }
 
-/* "LOW:HIGH:STEP" or "LOW:HIGH:xFACTOR", cut at its colons; false where it is neither. */
-static bool cut_range(char *text, char **parts) {
-  for (int i = 0; i < 3; i++) {
-    parts[i] = text;
-    char *colon = text ? strchr(text, ':') : NULL;
-    if ((colon == NULL) != (i == 2)) return false;
-    if (colon) *colon++ = '\0';
-    text = colon;
-  }
-  return true;
-}
-
 static sn_status add_range(sn_grid *grid, const char *text, sn_err *err) {
-  const char *what = axes[SN_AXIS_BATCHES].name;
-  char copy[64], *parts[3];
-  uint64_t low, high, step;
-  int length = snprintf(copy, sizeof copy, "%s", text);
-  if (length >= (int)sizeof copy || !cut_range(copy, parts))
-    return sn_fail(err, SN_BAD_USAGE,
-                   "%s: \"%.80s\" is neither a number nor a range LOW:HIGH:STEP (16:256:16) or LOW:HIGH:xFACTOR "
-                   "(16:256:x2)",
-                   what, text);
-  bool grows = parts[2][0] == 'x';
-  sn_err why = SN_ERR_INIT;
-  if (sn_parse_count(parts[0], "LOW", 1, SN_MAX_DIM, &low, &why) != SN_OK ||
-      sn_parse_count(parts[1], "HIGH", low, SN_MAX_DIM, &high, &why) != SN_OK ||
-      sn_parse_count(parts[2] + grows, grows ? "FACTOR" : "STEP", grows ? 2 : 1, SN_MAX_DIM, &step, &why) != SN_OK)
-    return sn_fail(err, SN_BAD_USAGE, "%s: \"%.80s\": %s", what, text, why.text);
-  for (uint64_t b = low; b <= high; b = grows ? b * step : b + step)
+  sn__range range;
+  if (sn__range_read(axes[SN_AXIS_BATCHES].name, text, strlen(text), SN_MAX_DIM, &range, err) != SN_OK)
+    return err->code;
+  for (uint64_t b = range.low; b <= range.high; b = sn__range_next(&range, b))
     if (add_batch(grid, (uint32_t)b, err) != SN_OK) return err->code;
   return SN_OK;
 }
@@ -245,6 +241,7 @@ static sn_status add_gpu(sn_grid *grid, const char *text, sn_err *err) {
 sn_status sn_grid_add(sn_grid *grid, sn_axis axis, const char *text, sn_err *err) {
   if (!*text) return sn_fail(err, SN_BAD_USAGE, "%s: a value is empty", axes[axis].name);
   if (check_utf8(axis, text, err) != SN_OK) return err->code;
+  if (axis == SN_AXIS_PARALLELS) return add_meshes(grid, text, err);
   if (sn_axis_condition(axis)) return add_condition(grid, axis, text, err);
   switch (axis) {
   case SN_AXIS_NETS:
@@ -273,6 +270,7 @@ static bool goes_on(const char *item, const char *next, size_t length) {
 }
 
 sn_status sn_grid_add_list(sn_grid *grid, sn_axis axis, const char *text, sn_err *err) {
+  if (axis == SN_AXIS_PARALLELS) return sn_grid_add(grid, axis, text, err); /* which has commas itself */
   char *item = malloc(strlen(text) + 1);
   if (!item) return sn_fail_memory(err);
   for (const char *at = text; at;) {
@@ -345,10 +343,10 @@ static const char *refuses(const sn_grid *grid, sn_strategy strategy) {
 }
 
 static sn_precision precision_of(const sn_grid *grid, uint32_t i) {
-  sn_precision precision = SN_FP32;
+  sn_iteration iteration = {0};
   sn_err none = SN_ERR_INIT; /* it was added */
-  sn_precision_parse(grid->conditions[SN_AXIS_PRECISIONS][i], &precision, &none);
-  return precision;
+  sn_iteration_parse_precision(grid->conditions[SN_AXIS_PRECISIONS][i], &iteration, &none);
+  return iteration.precision;
 }
 
 /* The strategies of a sweep that names none: the runtime's, but for those that one of its precisions or networks has
@@ -487,6 +485,14 @@ static sn_status check_margin(sn_grid *grid, sn_err *err) {
   return SN_OK;
 }
 
+/* Whose GPUs they are, unless some were named. */
+static sn_status load_cluster(sn_grid *grid, uint32_t known, sn_err *err) {
+  if (!*grid->cluster) return SN_OK;
+  if (sn_cluster_load(grid->cluster, &grid->where, err) != SN_OK || note_file(grid, grid->cluster, known, err) != SN_OK)
+    return err->code;
+  return grid->n[SN_AXIS_GPUS] == 0 ? sn_grid_add(grid, SN_AXIS_GPUS, grid->where.gpu, err) : SN_OK;
+}
+
 /* `known`: how many files the grid's text told of. */
 static sn_status load_gpus(sn_grid *grid, uint32_t known, sn_err *err) {
   for (uint32_t i = 0; i < grid->n[SN_AXIS_GPUS]; i++) {
@@ -518,7 +524,8 @@ sn_status sn_grid_finish(sn_grid *grid, sn_err *err) {
   if (grid->n[SN_AXIS_NETS] == 0) return sn_fail(err, SN_BAD_USAGE, "a sweep needs nets; %s", example);
   if (grid->n[SN_AXIS_BATCHES] == 0) return sn_fail(err, SN_BAD_USAGE, "a sweep needs batches; %s", example);
   uint32_t known = grid->n_files;
-  if (check_version(grid, err) != SN_OK || add_defaults(grid, err) != SN_OK || load_gpus(grid, known, err) != SN_OK ||
+  if (check_version(grid, err) != SN_OK || load_cluster(grid, known, err) != SN_OK ||
+      add_defaults(grid, err) != SN_OK || load_gpus(grid, known, err) != SN_OK ||
       add_precision_and_strategies(grid, err) != SN_OK || check_iteration(grid, err) != SN_OK ||
       count_points(grid, err) != SN_OK || check_nets(grid, known, err) != SN_OK)
     return err->code;
@@ -572,9 +579,10 @@ sn_options sn_grid_options(const sn_grid *grid, const uint32_t at[SN_AXES]) {
   }
   conditions.inference = grid->inference;
   conditions.freeze = grid->freeze;
-  conditions.parallel = conditions.cluster = "";
+  conditions.cluster = "";
   sn_conditions_apply(&conditions, &options, &none);
   options.placement = grid->placement;
+  if (!sn_mesh_is_one(&options.iteration.mesh)) options.cluster = grid->where;
   return options;
 }
 

@@ -22,6 +22,7 @@
 #include "base/err.h"
 #include "models/zoo/resolve.h"
 #include "sim/ask/simulate.h"
+#include "sim/cluster/cluster.h"
 #include "sim/device/device.h"
 #include "sim/device/margin.h"
 #include "sim/policy/conditions.h"
@@ -44,9 +45,10 @@ typedef enum sn_axis {
   SN_AXIS_OPTIMIZERS,  /* default momentum */
   SN_AXIS_ACCUMULATES, /* batches an update; default 1 */
   SN_AXIS_PRECISIONS,  /* default: tf32-conv, as PyTorch starts, of its questions where all GPUs have it; else fp32 */
-  SN_AXIS_POOLS,       /* sizes, or "all": whatever the device has left; default all */
-  SN_AXIS_BATCHES,     /* numbers, ranges LOW:HIGH:STEP or LOW:HIGH:xFACTOR */
-  SN_AXIS_STRATEGIES,  /* default the 13 of sn_strategy_default(); of two-byte precisions, PyTorch's */
+  SN_AXIS_PARALLELS, /* meshes of GPUs (sim/graph/mesh.h), one number of each may be a range as of batches; default one GPU */
+  SN_AXIS_POOLS,      /* sizes, or "all": whatever the device has left; default all */
+  SN_AXIS_BATCHES,    /* numbers, ranges LOW:HIGH:STEP or LOW:HIGH:xFACTOR */
+  SN_AXIS_STRATEGIES, /* default the 13 of sn_strategy_default(); of two-byte precisions, PyTorch's */
   SN_AXES
 } sn_axis;
 
@@ -58,9 +60,10 @@ enum {
   SN_GRID_CONDITIONS = 64, /* values of one that is an axis */
   SN_GRID_BATCHES = 4096,
   SN_GRID_STRATEGIES = 32,
-  SN_GRID_FILES = SN_GRID_NETS + SN_GRID_GPUS
+  SN_GRID_FILES = SN_GRID_NETS + SN_GRID_GPUS + 1 /* of the cluster */
 };
-#define SN_GRID_POINTS 1000000u /* the most in all */
+#define SN_GRID_ONE_GPU "dp=1"   /* a value of SN_AXIS_PARALLELS */
+#define SN_GRID_POINTS  1000000u /* the most in all */
 
 /* A file that a network or GPU of the grid comes from, as it was when the grid was finished. */
 typedef struct sn_grid_file {
@@ -82,11 +85,13 @@ typedef struct sn_grid {
   bool sequences;             /* SN_AXIS_IMAGES has lengths of sequences; to be set before the first */
   bool inference;             /* networks are run, not trained, at every point */
   const char *freeze;         /* layers that are not trained at any point (sim/graph/freeze.h); "": none */
+  const char *cluster;        /* that meshes lie on, a name or file; "": the known one of each GPU, else assumed */
   uint64_t host_memory_bytes; /* of every GPU's host; 0: what its profile says */
   const char *margin;         /* of every GPU's memory, kept free (sim/device/margin.h); "": none */
   const char *version;        /* of the snsim whose grid it is; NULL until it is finished */
   /* set by sn_grid_finish() */
   uint32_t n_groups, n_points;
+  sn_cluster where; /* name "": no cluster was said */
   sn_margin kept_free;
   sn_device devices[SN_GRID_GPUS];
   uint32_t n_files;
@@ -106,7 +111,8 @@ const sn_condition *sn_axis_condition(sn_axis axis);
 
 /* Adds one value (for batches also a range); one that is there already counts once. SN_BAD_USAGE. */
 sn_status sn_grid_add(sn_grid *grid, sn_axis axis, const char *text, sn_err *err);
-/* Adds values parted by commas. A part that reads KEY=VALUE belongs to the network family before it. */
+/* Adds values parted by commas, but for meshes, which have commas: one. A part that reads KEY=VALUE belongs to the
+ * network family before it. */
 sn_status sn_grid_add_list(sn_grid *grid, sn_axis axis, const char *text, sn_err *err);
 
 /* Gives every network that was added a loss, adapters, or both (NULL: none), as models/zoo/zoo.h has them. SN_BAD_USAGE. */

@@ -14,11 +14,11 @@
 
 enum { VALUE = 64, DIGITS = 17 };
 
-static const char *const keys[] = {"snsim_grid", "version",     "nets",        "gpus",       "workspaces",
-                                   "externals",  "allocators",  "pools",       "batches",    "strategies",
-                                   "image",      "shared_link", "host_memory", "placement",  "files",
-                                   "images",     "memories",    "links",       "optimizers", "accumulates",
-                                   "inference",  "precisions",  "sequences",   "freeze",     "margin"};
+static const char *const keys[] = {"snsim_grid",  "version",     "nets",      "gpus",       "workspaces", "externals",
+                                   "allocators",  "pools",       "batches",   "strategies", "image",      "shared_link",
+                                   "host_memory", "placement",   "files",     "images",     "memories",   "links",
+                                   "optimizers",  "accumulates", "inference", "precisions", "sequences",  "freeze",
+                                   "margin",      "parallels",   "cluster"};
 
 /* ---- reading ---- */
 
@@ -154,11 +154,20 @@ static sn_status read_margin(const sn_json *doc, sn_grid *grid, sn_err *err) {
   return grid->margin ? SN_OK : sn_fail_memory(err);
 }
 
+static sn_status read_cluster(const sn_json *doc, sn_grid *grid, sn_err *err) {
+  if (!sn_json_has(sn_json_root(doc), "cluster")) return SN_OK;
+  const char *text = sn_json_text(doc, sn_json_root(doc), "cluster", err);
+  if (!text) return err->code;
+  grid->cluster = sn_arena_text(grid->arena, text);
+  return grid->cluster ? SN_OK : sn_fail_memory(err);
+}
+
 static sn_status read_scalars(const sn_json *doc, sn_grid *grid, sn_err *err) {
   const cJSON *root = sn_json_root(doc);
   if (read_image(doc, grid, err) != SN_OK || read_shared_link(doc, grid, err) != SN_OK) return err->code;
   if (read_host_memory(doc, grid, err) != SN_OK || read_placement(doc, grid, err) != SN_OK ||
-      read_freeze(doc, grid, err) != SN_OK || read_margin(doc, grid, err) != SN_OK)
+      read_freeze(doc, grid, err) != SN_OK || read_margin(doc, grid, err) != SN_OK ||
+      read_cluster(doc, grid, err) != SN_OK)
     return err->code;
   if (sn_json_has(root, "inference") && sn_json_bool(doc, root, "inference", &grid->inference, err) != SN_OK)
     return err->code;
@@ -253,8 +262,14 @@ static bool write_value(const sn_grid *grid, sn_axis axis, uint32_t i, cJSON *li
   }
 }
 
+/* Sweeps of a time when every point was of one GPU have texts without meshes, and are found by them still. */
+static bool is_of_one_gpu(const sn_grid *grid) {
+  return grid->n[SN_AXIS_PARALLELS] == 1 && strcmp(grid->conditions[SN_AXIS_PARALLELS][0], SN_GRID_ONE_GPU) == 0;
+}
+
 static bool write_axes(const sn_grid *grid, cJSON *root) {
   for (sn_axis axis = 0; axis < SN_AXES; axis++) {
+    if (axis == SN_AXIS_PARALLELS && is_of_one_gpu(grid)) continue;
     cJSON *list = cJSON_AddArrayToObject(root, sn_grid_axis_name(grid, axis));
     for (uint32_t i = 0; i < grid->n[axis]; i++)
       if (!list || !write_value(grid, axis, i, list)) return false;
@@ -283,6 +298,7 @@ static bool write_all(const sn_grid *grid, cJSON *root) {
   snprintf(digits, sizeof digits, "%" PRIu64 "B", grid->host_memory_bytes);
   if (grid->host_memory_bytes && !cJSON_AddStringToObject(root, "host_memory", digits)) return false;
   if (grid->inference && !cJSON_AddBoolToObject(root, "inference", true)) return false;
+  if (*grid->cluster && !cJSON_AddStringToObject(root, "cluster", grid->cluster)) return false;
   if (*grid->margin && !cJSON_AddStringToObject(root, "margin", grid->margin)) return false;
   if (*grid->freeze && !cJSON_AddStringToObject(root, "freeze", grid->freeze)) return false;
   const char *placement = sn_placement_name(grid->placement);

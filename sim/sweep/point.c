@@ -4,6 +4,7 @@
 
 #include "models/zoo/zoo.h"
 #include "sim/device/device.h"
+#include "sim/stages/stages.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -57,9 +58,24 @@ static void name_points(const sn_net *net, sn_point *points, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) snprintf(points[i].net_name, sizeof points[i].net_name, "%s", net->name);
 }
 
+static bool is_pipeline(const sn_options *options) {
+  return sn_mesh_size(&options->iteration.mesh, SN_MESH_PP) > 1;
+}
+
+/* A pipeline's point is its fullest stage's. */
+static sn_status compute_stages(const sn_grid *grid, const char *spec, const sn_point_kept *kept, sn_point *points,
+                                sn_err *err) {
+  uint32_t count = grid->n[SN_AXIS_STRATEGIES];
+  sn_run *run = sn_stages_simulate(spec, kept->net, &kept->device, grid->strategies, count, &kept->options, err);
+  if (run) fill_points(run, grid->strategies, count, points);
+  sn_run_free(run);
+  return err->code;
+}
+
 static sn_status compute_all(const sn_grid *grid, const char *spec, sn_point_kept *kept, sn_point *points,
                              sn_err *err) {
   uint32_t count = grid->n[SN_AXIS_STRATEGIES];
+  if (is_pipeline(&kept->options)) return compute_stages(grid, spec, kept, points, err);
   if (!kept->planner)
     kept->planner = sn_planner_new(kept->net, &kept->device, &kept->options, err);
   else
@@ -73,7 +89,7 @@ static sn_status compute_all(const sn_grid *grid, const char *spec, sn_point_kep
 static void compute_each(const sn_grid *grid, const char *spec, const sn_point_kept *kept, sn_point *points) {
   for (uint32_t i = 0; i < grid->n[SN_AXIS_STRATEGIES]; i++) {
     sn_err err = SN_ERR_INIT;
-    sn_run *run = sn_simulate(spec, kept->net, &kept->device, &grid->strategies[i], 1, &kept->options, &err);
+    sn_run *run = sn_stages_simulate(spec, kept->net, &kept->device, &grid->strategies[i], 1, &kept->options, &err);
     if (run)
       fill_points(run, &grid->strategies[i], 1, &points[i]);
     else

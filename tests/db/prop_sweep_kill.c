@@ -41,13 +41,17 @@ static void run_child(const char *const *arguments) {
   _exit(127);
 }
 
+static pid_t start_command(const char *const *arguments) {
+  pid_t child = fork();
+  assert_true(child >= 0);
+  if (child == 0) run_child(arguments);
+  return child;
+}
+
 static pid_t start(const char *file, bool fresh, bool mpi) {
   const char *const alone[] = {snsim, "sweep", GRID, "--jobs", "2", "--db", file, fresh ? "--new" : NULL, NULL};
   const char *const ranks[] = {"mpirun", "-n", "2", snsim, "sweep", GRID, "--db", file, fresh ? "--new" : NULL, NULL};
-  pid_t child = fork();
-  assert_true(child >= 0);
-  if (child == 0) run_child(mpi ? ranks : alone);
-  return child;
+  return start_command(mpi ? ranks : alone);
 }
 
 static int finish(pid_t child) {
@@ -215,9 +219,7 @@ static bool mpi_works(const char *file) {
   setenv("ASAN_OPTIONS", "detect_leaks=0", 1); /* Open MPI's own */
   const char *const probe[] = {"mpirun",    "-n", "2",          snsim,      "sweep", "--nets", "lenet",
                                "--batches", "1",  "--strategy", "baseline", "--db",  file,     NULL};
-  pid_t child = fork();
-  if (child == 0) run_child(probe);
-  bool works = finish(child) == 0;
+  bool works = finish(start_command(probe)) == 0;
   remove(file);
   return works;
 }
@@ -228,10 +230,7 @@ static pid_t start_three(const char *file, bool recovery) {
   const char *const ranks[] = {
       "mpirun", "--mca", "orte_enable_recovery", recovery ? "1" : "0", "-n", "3", snsim, "sweep", GRID, "--db",
       file,     NULL};
-  pid_t child = fork();
-  assert_true(child >= 0);
-  if (child == 0) run_child(ranks);
-  return child;
+  return start_command(ranks);
 }
 
 /* Kills one of the three that mpirun has started; false where they are not there (any more). */
@@ -330,9 +329,40 @@ static void ranks_find_the_same_rows(void **state) {
   sn_sweep_free(b);
 }
 
+#define MESHES                                                                                                         \
+  "--nets", "llama3:8b", "--batches", "1:2:1", "--cluster", "h100x8", "--parallels", "fsdp=1:64:x2", "--parallels",    \
+      "tp=8,fsdp=1:8:x2", "--parallels", "pp=2:8:x2", "--strategy", "pytorch", "--precision", "bf16", "--optimizer",   \
+      "adamw"
+enum { N_MESHES = 7 + 4 + 3 };
+
+/* Other ranks get meshes and their cluster with the grid. */
+static void ranks_find_the_same_meshes(void **state) {
+  scratch *place = *state;
+  char other[80];
+  if (!mpi_works(place->file)) {
+    print_message("mpirun or snsim_mpi.so is missing\n");
+    skip();
+  }
+  snprintf(other, sizeof other, "%s/ranks.db", place->folder);
+  const char *const alone[] = {snsim, "sweep", MESHES, "--jobs", "1", "--db", place->file, NULL};
+  const char *const ranks[] = {"mpirun", "-n", "2", snsim, "sweep", MESHES, "--db", other, NULL};
+  assert_int_equal(finish(start_command(alone)), 0);
+  assert_int_equal(finish(start_command(ranks)), 0);
+  sn_sweep *a = look(place->file), *b = look(other);
+  assert_true(a->n_rows == 2 * N_MESHES && b->n_rows == 2 * N_MESHES);
+  for (uint32_t i = 0; i < a->n_rows; i++) {
+    assert_true(same_row(&a->rows[i], &b->rows[i]) && !*a->rows[i].failure);
+    assert_string_equal(a->rows[i].conditions.parallel, b->rows[i].conditions.parallel);
+    assert_string_equal(b->rows[i].conditions.cluster, *b->rows[i].conditions.parallel ? "h100x8" : "");
+  }
+  sn_sweep_free(a);
+  sn_sweep_free(b);
+}
+
 int main(int argc, char **argv) {
   if (argc > 1) cmocka_set_test_filter(argv[1]);
   const struct CMUnitTest tests[] = {TEST(killed_sweeps_lose_nothing), TEST(ranks_find_the_same_rows),
-                                     TEST(killed_ranks_lose_nothing), TEST(lost_ranks_hold_nobody_up)};
+                                     TEST(ranks_find_the_same_meshes), TEST(killed_ranks_lose_nothing),
+                                     TEST(lost_ranks_hold_nobody_up)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

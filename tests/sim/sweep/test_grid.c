@@ -247,6 +247,41 @@ static void precisions_must_be_of_something(void **unused) {
   sn_grid_free(grid);
 }
 
+/* One number of a mesh may be a range; commas are the mesh's own; one GPU has a word. */
+static void meshes_are_an_axis(void **unused) {
+  (void)unused;
+  sn_err err = SN_ERR_INIT;
+  uint32_t at[SN_AXES];
+  static const char *const meshes[] = {"dp=1", "fsdp=2", "fsdp=4", "tp=2,fsdp=3", "tp=2,fsdp=5", "pp=2"};
+  sn_grid *grid = new_grid();
+  add(grid, SN_AXIS_NETS, "llama3:8b");
+  add(grid, SN_AXIS_BATCHES, "1");
+  add(grid, SN_AXIS_PARALLELS, "fsdp=1:4:x2");
+  add(grid, SN_AXIS_PARALLELS, "dp=1");
+  add(grid, SN_AXIS_PARALLELS, "fsdp=3:5:2,tp=2");
+  add(grid, SN_AXIS_PARALLELS, "pp=2,schedule=1f1b");
+  grid->cluster = "h100x8";
+  finish(grid);
+  assert_int_equal(grid->n[SN_AXIS_PARALLELS], 6);
+  for (uint32_t i = 0; i < 6; i++) assert_string_equal(grid->conditions[SN_AXIS_PARALLELS][i], meshes[i]);
+  assert_string_equal(grid->gpus[0], "h100_sxm");
+  sn_grid_at(grid, 3, at);
+  assert_string_equal(sn_grid_options(grid, at).iteration.mesh.text, "tp=2,fsdp=3");
+  assert_string_equal(sn_grid_options(grid, at).cluster.name, "h100x8");
+  sn_grid_at(grid, 0, at);
+  assert_string_equal(sn_grid_options(grid, at).cluster.name, "");
+  const char *text = sn_grid_text(grid, &err);
+  sn_grid *again = sn_grid_parse("again", text, strlen(text), &err);
+  if (!again) fail_msg("%s", err.text);
+  finish(again);
+  assert_string_equal(sn_grid_text(again, &err), text);
+  sn_grid_free(again);
+  sn_grid_free(grid);
+  refuse(SN_AXIS_PARALLELS, "fsdp=4:2:1", "parallels: \"4:2:1\": HIGH: 2 is out of range");
+  refuse(SN_AXIS_PARALLELS, "fsdp=1:200:1", "parallels: more than 64 values");
+  refuse(SN_AXIS_PARALLELS, "dp=1:4:x2,fsdp=1:4:x2", "parallels: fsdp=\"1:4:x2\"");
+}
+
 /* Lengths of sequences stand in the place of the images' sizes, for networks that read tokens. */
 static void sequences_are_an_axis(void **unused) {
   (void)unused;
@@ -497,6 +532,7 @@ int main(void) {
       cmocka_unit_test(iterations_are_axes),
       cmocka_unit_test(precisions_are_an_axis),
       cmocka_unit_test(precisions_must_be_of_something),
+      cmocka_unit_test(meshes_are_an_axis),
       cmocka_unit_test(sequences_are_an_axis),
       cmocka_unit_test(sequences_are_of_tokens),
       cmocka_unit_test(points_are_what_the_simulator_says),
