@@ -108,6 +108,7 @@ static sn_status check_rows(const choice *chosen, sn_plot_kind kind, sn_err *err
     const sn_result *result = chosen->curves[i].result;
     assert(result);
     int64_t id = chosen->curves[i].run->id;
+    if (sn_run_check_one_plan(chosen->curves[i].run, err) != SN_OK) return err->code;
     if (!result->steps || result->n_steps == 0)
       return sn_fail(
           err, SN_BAD_INPUT,

@@ -65,6 +65,7 @@ static sn_status show_list(const sn_args *args, sn_store *store, sn_err *err) {
 
 /* Details that are asked for must be there: a run may be stored without its steps. */
 static sn_status check_details(const sn_args *args, const sn_run *run, sn_err *err) {
+  if ((args->steps || args->explain) && sn_run_check_one_plan(run, err) != SN_OK) return err->code;
   for (uint32_t i = 0; i < run->n_results; i++) {
     if (args->steps && !run->results[i].steps)
       return sn_fail(err, SN_BAD_INPUT, "run %" PRId64 " was stored without its steps; simulate it again with --steps",

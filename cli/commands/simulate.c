@@ -34,12 +34,17 @@ static uint64_t step_rows(const sn_question *q) {
   return UINT64_C(2) * q->net->n_layers * q->n_strategies;
 }
 
-/* The store wants all that `show` may be asked for; a gradient may go with every value. */
+static bool is_staged(const sn_question *q) {
+  return sn_mesh_size(&q->options.iteration.mesh, SN_MESH_PP) > 1;
+}
+
+/* The store wants all that `show` may be asked for; a gradient may go with every value. Of a pipeline each strategy has
+ * the steps of its own fullest stage, and there are none in the store. */
 static void choose_details(const sn_args *args, sn_question *q) {
-  bool all = !args->no_db && step_rows(q) <= STORED_STEPS;
+  bool all = !args->no_db && !is_staged(q) && step_rows(q) <= STORED_STEPS;
   q->options.want_steps = args->steps || all;
   q->options.want_peak = args->explain || all;
-  q->options.want_tensors = !args->no_db && UINT64_C(2) * q->net->n_values <= STORED_TENSORS;
+  q->options.want_tensors = !args->no_db && !is_staged(q) && UINT64_C(2) * q->net->n_values <= STORED_TENSORS;
 }
 
 static bool slow(const sn_question *q) {
@@ -101,8 +106,8 @@ static sn_status put_run(sn_store *store, void *what, sn_err *err) {
 static void keep(const sn_args *args, const sn_run *run, stored *kept) {
   sn_origins origins;
   if (args->no_db) return;
-  if (run->n_stages > 0) {
-    sn_out_say("not stored: a pipeline's stages are not one run; --json keeps them all");
+  if (run->n_stages > 0 && (args->steps || args->explain)) {
+    sn_out_say("not stored: a pipeline's steps are those of several stages; leave --steps and --explain out");
     return;
   }
   const sn_run whole = sn_origins_with(args, run, &origins);
@@ -141,6 +146,10 @@ static sn_status write_plan(const sn_question *q, sn_err *err) {
 /* What was not stored can be had by asking for it. */
 static void tell_left_out(const sn_question *q) {
   const char *what = "steps and peaks are not stored; --steps and --explain store them";
+  if (is_staged(q)) {
+    sn_out_say("of a pipeline the store has no steps, peaks or stages; --json has the stages");
+    return;
+  }
   if (q->options.want_steps && q->options.want_peak) return;
   if (q->options.want_steps) what = "peaks are not stored; --explain stores them";
   if (q->options.want_peak) what = "steps are not stored; --steps stores them";

@@ -9,22 +9,15 @@
 #include <inttypes.h>
 #include <string.h>
 
-static sn_mesh mesh_of(const sn_run *run) {
-  sn_mesh mesh = {0};
-  sn_err none = SN_ERR_INIT; /* it was asked about */
-  if (sn_mesh_parse(run->conditions.parallel, &mesh, &none) != SN_OK) mesh = (sn_mesh){0};
-  return mesh;
-}
-
 void sn_gpus_print_name(const sn_run *run, FILE *out) {
-  sn_mesh mesh = mesh_of(run);
+  sn_mesh mesh = sn_run_mesh(run);
   if (!sn_mesh_is_one(&mesh)) fprintf(out, "%" PRIu32 " ", sn_mesh_world(&mesh));
   sn_table_print_clean(out, run->gpu);
   if (!sn_mesh_is_one(&mesh)) fprintf(out, " with %s", mesh.text);
 }
 
 double sn_gpus_tokens(const sn_run *run, const sn_result *r) {
-  sn_mesh mesh = mesh_of(run);
+  sn_mesh mesh = sn_run_mesh(run);
   double share = (double)sn_mesh_size(&mesh, SN_MESH_TP) * sn_mesh_size(&mesh, SN_MESH_PP);
   return r->images_per_second * run->image_height / share;
 }
@@ -94,7 +87,7 @@ static void print_stages(const sn_run *run, FILE *out) {
 }
 
 void sn_gpus_print(const sn_run *run, FILE *out) {
-  sn_mesh mesh = mesh_of(run);
+  sn_mesh mesh = sn_run_mesh(run);
   const sn_result *first = NULL;
   for (uint32_t i = 0; i < run->n_results && !first; i++)
     if (run->results[i].shared.world > 0) first = &run->results[i];

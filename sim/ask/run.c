@@ -3,12 +3,29 @@
 
 #include "base/arena.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 void sn_run_free(sn_run *run) {
   if (!run) return;
   for (uint32_t s = 0; s < run->n_stages; s++) sn_run_free(run->stages[s]);
   sn_arena_free(run->arena);
+}
+
+sn_mesh sn_run_mesh(const sn_run *run) {
+  sn_mesh mesh = {0};
+  sn_err none = SN_ERR_INIT; /* it was asked about */
+  if (sn_mesh_parse(run->conditions.parallel, &mesh, &none) != SN_OK) mesh = (sn_mesh){0};
+  return mesh;
+}
+
+sn_status sn_run_check_one_plan(const sn_run *run, sn_err *err) {
+  const sn_mesh mesh = sn_run_mesh(run);
+  if (sn_mesh_size(&mesh, SN_MESH_PP) == 1) return SN_OK;
+  return sn_fail(err, SN_BAD_INPUT,
+                 "run %" PRId64 " is of a pipeline, each stage of which has a plan of its own; the store has none of "
+                 "their steps: snsim --net .. --parallel %s --steps prints those of the fullest, --json all stages",
+                 run->id, mesh.text);
 }
 
 bool sn_run_is_answer(const sn_run *run, const sn_result *result) {

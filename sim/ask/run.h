@@ -345,6 +345,12 @@ typedef struct sn_run {
 
 void sn_run_free(sn_run *run);
 
+/* The mesh of its GPUs; of one GPU none. */
+sn_mesh sn_run_mesh(const sn_run *run);
+/* Whether it is of a pipeline, each stage of which has a plan of its own. Where not, SN_OK; else SN_BAD_INPUT, which
+ * says that such a run has nothing of one plan: steps, tensors, instructions. */
+sn_status sn_run_check_one_plan(const sn_run *run, sn_err *err);
+
 /* Whether the result is what the run was made for: in a measured run what was measured, not what was predicted. */
 bool sn_run_is_answer(const sn_run *run, const sn_result *result);
 

@@ -153,6 +153,7 @@ static sn_status open_measured(sn_replay *r, const char *net, sn_err *err) {
 
 sn_replay *sn_replay_open(const sn_run *run, const char *net, const char *gpu, const sn_calibration *calibration,
                           sn_err *err) {
+  if (sn_run_check_one_plan(run, err) != SN_OK) return NULL;
   sn_replay *r = calloc(1, sizeof *r);
   if (!r) {
     sn_fail_memory(err);
