@@ -15,10 +15,12 @@ are float32 and computed in bfloat16; with bf16 all is bfloat16. What is on tens
 says. FSDP's is on fake ones.
 
 With --device cuda the fakes are of a GPU, which need not be there (the recorder answers for it): with a GPU's kernels for norms, pooling and
-attention. Sums of gradients are apart there too, as under every mode; PyTorch adds in place where it can.
+attention, which snsim's llm networks have with gpu=1. Sums of gradients are apart there too, as under every mode; PyTorch adds in place where
+it can. With --norms transformers norms of llm networks are as transformers writes them, which in bfloat16 keep half of what a CPU's
+nn.RMSNorm does.
 
---snsim asks that program as well, of a cluster of one node of so many GPUs, and prints what it says beside it. Programs that know no
---parallel, and networks that snsim has not, are told of. --table measures the questions of docs/measured/parallel.md as its rows.
+--snsim asks that program as well, of a cluster of one node of so many GPUs, and prints what it says beside it (bench/parallel/compare.py asks it
+what was measured before). Networks that snsim has not are told of. --table measures the questions of docs/measured/parallel.md as its rows.
 Exit codes: 1 where a total differs by more than --tolerance, 2 for what was asked, 4 where PyTorch is missing.
 """
 import argparse
@@ -96,6 +98,25 @@ TABLE = [
     ("llm:2,256,4,4,704,256", 2, 64, "--parallel dp=8,view=yes"),
     ("vit_b_16", 4, 0, "--parallel fsdp=8"),
     ("gpt2:layers=4", 2, 512, "--parallel fsdp=8"),
+    ("llm:2,256,4,4,704,256", 2, 64, "--parallel dp=4 --optimizer momentum"),
+    (A, 2, 128, "--parallel fsdp=3"),
+    (B, 2, 64, "--parallel dp=2,fsdp=4,prefetch=2"),
+    ("tv_resnet18", 16, 0, "--parallel fsdp=4 --optimizer momentum"),
+    ("vit_b_16", 2, 0, "--parallel fsdp=4,reshard=no --optimizer momentum"),
+    ("llm:4,512,8,8,1408,2048", 2, 256, "--parallel tp=2"),
+    ("gpt2:layers=2", 1, 256, "--parallel dp=4"),
+    (A, 2, 128, "--parallel fsdp=8 --precision bf16-master --norms transformers"),
+    (B, 2, 64, "--parallel fsdp=8 --precision bf16 --norms transformers"),
+    ("llm:8,1024,16,4,2816,32000", 2, 512, "--parallel fsdp=16 --precision bf16-master --norms transformers"),
+    ("llm:6,512,8,8,1408,4096", 4, 256, "--parallel fsdp=2 --precision bf16-master --norms transformers"),
+    (B, 2, 64, "--parallel fsdp=8,prefetch=3 --precision bf16-master --norms transformers"),
+    (A, 2, 128, "--parallel fsdp=8 --device cuda"),
+    (A, 2, 128, "--parallel fsdp=8 --precision bf16-master --device cuda"),
+    (A, 2, 128, "--parallel fsdp=8,reduce=bf16 --precision bf16-master --device cuda"),
+    ("llm:8,1024,16,4,2816,32000", 2, 512, "--parallel fsdp=16 --precision bf16-master --device cuda"),
+    ("llm:6,512,8,8,1408,4096", 4, 256, "--parallel fsdp=2 --precision bf16-master --device cuda"),
+    (B, 2, 64, "--parallel fsdp=8,prefetch=3 --precision bf16-master --device cuda"),
+    (B, 2, 64, "--parallel fsdp=16,reshard=2 --precision bf16-master --device cuda"),
 ]
 
 
@@ -149,7 +170,7 @@ def run(mesh, ranks, options):
     torch.manual_seed(0)
     torch.set_default_dtype(torch.bfloat16 if options.precision == "bf16" else torch.float32)
     try:
-        net = Trained(options.net, options.dropout)
+        net = Trained(options.net, options.dropout, options.norms)
     except (ValueError, ImportError) as error:
         fail(4 if isinstance(error, ImportError) else 2, error)
     finally:
@@ -178,7 +199,7 @@ def run_on_gpu(mesh, options):
     ranks = sharded.as_of_a_gpu(meshes.open_groups(mesh))
     with sharded.session() as opened:
         with torch.device("cuda"):
-            net = Trained(options.net, options.dropout)
+            net = Trained(options.net, options.dropout, options.norms)
             batches = [net.batch(options.batch, options.sequence, options.image) for _ in range(options.accumulate)]
         parameters = sum(each.numel() * each.element_size() for each in net.module.parameters())
         module = meshes.lay_out(net, mesh, {"fsdp": ranks["fsdp"]}, options.precision == "bf16-master")
@@ -223,38 +244,38 @@ def cluster_file(world):
             "node": {"link": "nvlink", "line_gb_per_s": 450, "bus_gb_per_s": 370}, "net": {"nics": 8, "line_gb_per_s": 50, "bus_gb_per_s": 47}}
 
 
-def question(options):
-    words = ["--net", options.net, "--batch", str(options.batch), "--parallel", options.parallel, "--optimizer", options.optimizer]
+def name_of(options):
+    return options.net + (",gpu=1" if options.device == "cuda" and options.net.startswith("llm:") else "")
+
+
+def question(mesh, options):
+    optimizer = f"{options.optimizer}:impl=foreach" if options.optimizer in ("adam", "adamw") else options.optimizer
+    words = ["--net", name_of(options), "--batch", str(options.batch), "--parallel", options.parallel, "--optimizer", optimizer]
     if options.sequence:
         words += ["--sequence", str(options.sequence)]
     if options.precision != "fp32":
         words += ["--precision", options.precision]
     if options.accumulate > 1:
         words += ["--accumulate", str(options.accumulate)]
-    return words + ["--strategy", "pytorch", "--costs", "model", "--no-db", "--json"]
+    return words + ["--strategy", "pytorch" if mesh.tp > 1 else "pytorch-1.7", "--costs", "model", "--no-db", "--json"]
 
 
 def predict(mesh, options):
-    """What snsim says of its first stage, or why it says nothing."""
+    """What snsim says, or why it says nothing."""
     if options.net.startswith("stack:"):
         return None, "snsim has no such network"
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
         json.dump(cluster_file(mesh.world), file)
         file.flush()
         try:
-            done = subprocess.run([options.snsim, *question(options), "--cluster", file.name], capture_output=True, text=True)
+            done = subprocess.run([options.snsim, *question(mesh, options), "--cluster", file.name], capture_output=True, text=True)
         except OSError as error:
             fail(2, f"{options.snsim}: {error.strerror}; build snsim, or name it with --snsim")
     if done.returncode > 1:
         said = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
         return None, said[-1].removeprefix("snsim: error: ")
-    answer = json.loads(done.stdout)
-    result = answer["results"][0]
-    stages = result.get("stages", answer.get("stages"))
-    if not stages:
-        return None, "its answer has no \"stages\""
-    live = stages[0]["live_at_peak"]
-    return {key: live.get(key, 0) for key in KINDS} | {"total": stages[0]["live_peak_bytes"]}, None
+    (result,) = json.loads(done.stdout)["results"]
+    return {key: result["live_at_peak"].get(key, 0) for key in KINDS} | {"total": result["live_peak_bytes"]}, None
 
 
 # ---- both ----
@@ -262,8 +283,9 @@ def predict(mesh, options):
 def label(options):
     what = f"{options.batch} x {options.sequence}" if options.sequence else f"{options.batch}"
     more = "".join(f", {text}" for text in (options.precision if options.precision != "fp32" else "", options.optimizer,
-                                            f"accumulate {options.accumulate}" if options.accumulate > 1 else "") if text)
-    return f"{options.net}, {what}, {options.parallel}{more}"
+                                            f"accumulate {options.accumulate}" if options.accumulate > 1 else "",
+                                            "norms of transformers" if options.norms == "transformers" else "") if text)
+    return f"{name_of(options)}, {what}, {options.parallel}{more}"
 
 
 def print_row(row):
@@ -296,6 +318,7 @@ def parser():
     made.add_argument("--precision", choices=("fp32", "bf16", "bf16-master"), default="fp32")
     made.add_argument("--accumulate", type=int, default=1, metavar="N", help="micro-batches a step (default: 1)")
     made.add_argument("--dropout", type=float, default=0.1, help="of gpt2 (default: 0.1)")
+    made.add_argument("--norms", choices=("torch", "transformers"), default="torch", help="of llm networks: nn.RMSNorm, or transformers' operations")
     made.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="whose kernels; cuda: fsdp alone, needs no GPU")
     made.add_argument("--table", action="store_true", help="measure the questions of docs/measured/parallel.md")
     made.add_argument("--snsim", metavar="PROGRAM", help="ask it too")
@@ -313,6 +336,8 @@ def answer(options):
         fail(2, f"tp is measured of llm networks, and {options.net} is none")
     if options.device == "cuda" and (not mesh.sharded or mesh.tp > 1 or mesh.dp > 1 or options.precision == "bf16"):
         fail(2, "--device cuda measures fsdp=N alone, and not of --precision bf16")
+    if options.norms != "torch" and not options.net.startswith("llm:"):
+        fail(2, f"--norms is of llm networks, and {options.net} is none")
     if not options.sequence and options.net.startswith(("llm:", "llama", "gpt2")):
         fail(2, f"{options.net} reads tokens: give --sequence")
     if min(options.batch, options.accumulate) < 1:

@@ -33,11 +33,27 @@ class FeedForward(nn.Module):
         return self.w2(F.silu(self.w1(x)) * self.w3(x))
 
 
-class Layer(nn.Module):
-    def __init__(self, width, heads, kv_heads, inner):
+class Norm(nn.Module):
+    """transformers' LlamaRMSNorm."""
+
+    def __init__(self, width):
         super().__init__()
-        self.attention_norm, self.attention = nn.RMSNorm(width), Attention(width, heads, kv_heads)
-        self.ffn_norm, self.feed_forward = nn.RMSNorm(width), FeedForward(width, inner)
+        self.weight = nn.Parameter(torch.ones(width))
+
+    def forward(self, x):
+        wide = x.to(torch.float32)
+        wide = wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + 1e-6)
+        return self.weight * wide.to(x.dtype)
+
+
+NORMS = {"torch": nn.RMSNorm, "transformers": Norm}
+
+
+class Layer(nn.Module):
+    def __init__(self, width, heads, kv_heads, inner, norm):
+        super().__init__()
+        self.attention_norm, self.attention = norm(width), Attention(width, heads, kv_heads)
+        self.ffn_norm, self.feed_forward = norm(width), FeedForward(width, inner)
 
     def forward(self, x):
         x = x + self.attention(self.attention_norm(x))
@@ -47,11 +63,11 @@ class Layer(nn.Module):
 class Titan(nn.Module):
     """torchtitan's names of modules; without rotation, which has no weights."""
 
-    def __init__(self, layers, width, heads, kv_heads, inner, words):
+    def __init__(self, layers, width, heads, kv_heads, inner, words, norm):
         super().__init__()
         self.tok_embeddings = nn.Embedding(words, width)
-        self.layers = nn.ModuleList(Layer(width, heads, kv_heads, inner) for _ in range(layers))
-        self.norm, self.output = nn.RMSNorm(width), nn.Linear(width, words, bias=False)
+        self.layers = nn.ModuleList(Layer(width, heads, kv_heads, inner, norm) for _ in range(layers))
+        self.norm, self.output = norm(width), nn.Linear(width, words, bias=False)
 
     def forward(self, tokens):
         x = self.tok_embeddings(tokens)
@@ -128,11 +144,11 @@ class Trained:
     """A network of that name: `module`, `blocks`, and `kind` of its batch: tokens, labelled (tokens; the model has the loss), images,
     vectors. ValueError where there is none, ImportError where its library is missing."""
 
-    def __init__(self, name, dropout):
+    def __init__(self, name, dropout, norms="torch"):
         family, _, rest = name.partition(":")
         self.width, self.kind = 0, "tokens"
         if family == "llm":
-            self.module = Titan(*numbers(family, rest, 6, "LAYERS,D,HEADS,KV,FFN,WORDS"))
+            self.module = Titan(*numbers(family, rest, 6, "LAYERS,D,HEADS,KV,FFN,WORDS"), NORMS[norms])
             self.blocks = list(self.module.layers)
         elif family == "stack":
             layers, self.width = numbers(family, rest, 2, "LAYERS,D")

@@ -6,7 +6,7 @@
  * It is the network of measurements with several GPUs, with all sizes in its name. Two things are different from `llama`,
  * which is transformers': queries and keys are not rotated, and where several heads of queries read one of keys, keys and
  * values are copied for each (repeat_interleave) before the fused kernel reads them. Norms are of simple operations, as
- * nn.RMSNorm is on a CPU. Names are the modules' paths; what has no module there is "layers.0.attention.sdpa",
+ * nn.RMSNorm is on a CPU, and attention has no seeds; with "gpu=1" both are as a GPU's kernels have them. Names are the modules' paths; what has no module there is "layers.0.attention.sdpa",
  * "layers.0.add1".
  */
 #include "models/zoo/zoo_internal.h"
@@ -23,8 +23,9 @@ enum { HIGH = 1000000, ITEM = 40 };
 /* Their order is the name's. */
 typedef struct sizes {
   uint32_t layers, hidden, heads, kv_heads, ffn, words;
+  bool gpu; /* kernels of a GPU; no part of the six numbers */
 } sizes;
-enum { SIZES = sizeof(sizes) / sizeof(uint32_t) };
+enum { SIZES = 6 };
 static const char *const size_names[SIZES] = {"LAYERS", "D", "HEADS", "KV", "FFN", "WORDS"};
 #define EXAMPLE "llm:LAYERS,D,HEADS,KV,FFN,WORDS, as llm:4,512,8,8,1408,1024"
 
@@ -75,15 +76,18 @@ static sn_status must_divide(const char *part, uint32_t count, const char *whole
                  count, of, nearest_divisor(of, count));
 }
 
-/* "4,512,8,8,1408,1024", then perhaps "layers=8" or "loss=cross_entropy_fp32"; NULL: what `of` holds. */
+/* "4,512,8,8,1408,1024", then perhaps "layers=8", "gpu=1" or "loss=cross_entropy_fp32"; NULL: what `of` holds. */
 static sn_status read(const sn_zoo_entry *entry, const char *parameters, sizes *of, sn_loss *loss, sn_err *err) {
-  static const char *const names[] = {"layers"};
-  const sn__zoo_keys keys = {.names = names, .count = 1, .high = HIGH, .loss = loss};
+  static const char *const names[] = {"layers", "gpu"};
+  const sn__zoo_keys keys = {.names = names, .count = 2, .high = HIGH, .loss = loss};
   uint32_t values[SIZES] = {of->layers, of->hidden, of->heads, of->kv_heads, of->ffn, of->words};
   const char *others = has_sizes(parameters) ? take_sizes(parameters, values, err) : parameters;
+  uint32_t named[] = {values[0], 0};
   if (err->code != SN_OK) return err->code;
-  if (sn__zoo_parameters(entry, others, &keys, values, err) != SN_OK) return err->code;
-  *of = (sizes){values[0], values[1], values[2], values[3], values[4], values[5]};
+  if (sn__zoo_parameters(entry, others, &keys, named, err) != SN_OK) return err->code;
+  if (named[1] > 1)
+    return sn_fail(err, SN_BAD_USAGE, "llm: gpu=%" PRIu32 " is not known; write gpu=1, or leave it out", named[1]);
+  *of = (sizes){named[0], values[1], values[2], values[3], values[4], values[5], .gpu = named[1] == 1};
   if (must_divide("HEADS", of->heads, "D", of->hidden, err) != SN_OK) return err->code;
   return must_divide("KV", of->kv_heads, "HEADS", of->heads, err);
 }
@@ -107,7 +111,7 @@ static uint32_t attention(sn_builder *b, uint32_t x, const sizes *of, uint32_t t
   qkv[2] = sn_build_linear(b, x, kv, 0, "layers.%u.attention.wv", i);
   qkv[1] = repeat(b, qkv[1], of, tokens, i, 'k');
   qkv[2] = repeat(b, qkv[2], of, tokens, i, 'v');
-  x = sn_build_attention(b, qkv, 3, (sn_attention){.heads = of->heads, .causal = true, .seedless = true},
+  x = sn_build_attention(b, qkv, 3, (sn_attention){.heads = of->heads, .causal = true, .seedless = !of->gpu},
                          "layers.%u.attention.sdpa", i);
   return sn_build_linear(b, x, of->hidden, 0, "layers.%u.attention.wo", i);
 }
@@ -120,24 +124,30 @@ static uint32_t feed_forward(sn_builder *b, uint32_t x, const sizes *of, unsigne
   return sn_build_linear(b, x, of->hidden, 0, "layers.%u.feed_forward.w2", i);
 }
 
+static uint32_t norm(sn_builder *b, uint32_t x, const sizes *of, const char *name, unsigned i) {
+  char text[ITEM];
+  snprintf(text, sizeof text, name, i);
+  return sn_build_layer(b, SN_RMS_NORM, &(sn_attr){.fused = of->gpu}, &x, 1, text);
+}
+
 static uint32_t block(sn_builder *b, uint32_t x, const sizes *of, uint32_t tokens, unsigned i) {
-  uint32_t y = sn_build_rms_norm(b, x, "layers.%u.attention_norm", i);
+  uint32_t y = norm(b, x, of, "layers.%u.attention_norm", i);
   y = attention(b, y, of, tokens, i);
   x = sn__transformer_add(b, x, y, "layers", i, 1);
-  y = sn_build_rms_norm(b, x, "layers.%u.ffn_norm", i);
+  y = norm(b, x, of, "layers.%u.ffn_norm", i);
   y = feed_forward(b, y, of, i);
   return sn__transformer_add(b, x, y, "layers", i, 2);
 }
 
 sn_net *sn__zoo_titan(const sn_zoo_entry *entry, uint32_t batch, uint32_t image, const char *parameters, sn_err *err) {
-  sizes of = {32, 4096, 32, 8, 14336, 128256}; /* Llama 3 8B */
+  sizes of = {32, 4096, 32, 8, 14336, 128256, false}; /* Llama 3 8B */
   sn_loss loss = SN_LOSS_CROSS_ENTROPY;
   char name[SN_NET_NAME];
   if (read(entry, parameters, &of, &loss, err) != SN_OK) return NULL;
   sn_builder *b = sn_builder_new_tokens(sn__zoo_full_name(entry, parameters, name), batch, image, err);
   uint32_t x = sn_build_embedding(b, of.words, of.hidden, "tok_embeddings");
   for (unsigned i = 0; i < of.layers; i++) x = block(b, x, &of, image, i);
-  x = sn_build_rms_norm(b, x, "norm");
+  x = norm(b, x, &of, "norm", 0);
   x = sn_build_linear(b, x, of.words, 0, "output");
   sn_build_loss_positions(b, x, loss, "softmax");
   return sn_builder_finish(b, NULL, err);

@@ -111,6 +111,12 @@ static void torchtitan_s_layers(void **state) {
   assert_int_equal(named(net, "layers.0.attention.k_all")->out.c, 64);
   assert_true(named(net, "layers.0.attention.sdpa")->attr->seedless);
   assert_string_equal(net->modules[named(net, "layers.1.attention.wo") - net->layers].block, "layers.1");
+  assert_false(named(net, "norm")->attr->fused);
+  sn_net_free(net);
+  net = sn_net_load("llm:2,64,8,2,100,50,gpu=1", 2, 16, &err);
+  must(&err);
+  assert_true(named(net, "norm")->attr->fused && named(net, "layers.1.ffn_norm")->attr->fused);
+  assert_false(named(net, "layers.0.attention.sdpa")->attr->seedless);
   sn_net_free(net);
 }
 
@@ -122,6 +128,7 @@ static void torchtitan_s_bad_names(void **state) {
                {"llm:0,512,8,8,1,1", "\"0\" is no LAYERS, a whole number from 1 to 1000000"},
                {"llm:1,512,8,8,1,99999999999999999999", "is no WORDS"},
                {"llm:4,512,8,8,1408,1024,9", "more than 6 numbers"},
+               {"llm:4,512,8,8,1408,1024,gpu=2", "gpu=2 is not known; write gpu=1"},
                {"llm:4,512,7,7,1408,1024", "7 does not divide 512; 8 does"},
                {"llm:4,512,8,3,1408,1024", "3 does not divide 8; 2 does"},
                {"llm:4,8,9,9,16,16", "9 does not divide 8; 8 does"},

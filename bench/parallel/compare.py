@@ -1,0 +1,85 @@
+"""Asks snsim the questions of docs/measured/parallel.md and says how far it is from what PyTorch's trackers count. Needs no PyTorch.
+
+    python3 bench/parallel/compare.py --snsim build/snsim
+    python3 bench/parallel/compare.py --snsim build/snsim --update    # writes the last column anew
+
+The last column of the table holds what snsim says less what PyTorch holds, or "-" where snsim is not asked: of networks that it has not and of
+optimizers that it refuses of several GPUs. Under trackers gradients are added apart, which is `pytorch-1.7`; with tp,
+which that one does not share, `pytorch`.
+
+Exit codes: 1 where a difference is not the written one, 2 where something else goes wrong.
+"""
+import argparse
+import json
+import pathlib
+import re
+import subprocess
+import sys
+
+PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "measured" / "parallel.md"
+COLUMNS = 11  # question, eight components, total, difference
+QUESTION = re.compile(r"(?P<net>[^ ]+), (?P<batch>\d+)(?: x (?P<tokens>\d+))?, (?P<mesh>[^ ]*=[^ ]*?)(?P<more>(?:, [^,]+)*)")
+PRECISIONS = ("bf16", "bf16-master")
+
+
+def question(row):
+    """snsim's options, or None where it is not asked."""
+    words, optimizer = ["--net", row["net"], "--batch", row["batch"], "--parallel", row["mesh"]], "momentum"
+    if row["tokens"]:
+        words += ["--sequence", row["tokens"]]
+    for word in row["more"].split(", ")[1:]:
+        if word.startswith("accumulate "):
+            words += ["--accumulate", word.split()[1]]
+        elif word == "norms of transformers":  # which snsim's are, but for gpu=1
+            pass
+        elif word in PRECISIONS:
+            words += ["--precision", word]
+        else:
+            optimizer = word if ":" in word or not word.startswith("adam") else f"{word}:impl=foreach"
+    if row["net"].startswith("stack:") or optimizer.endswith("impl=loop"):
+        return None
+    strategy = "pytorch" if "tp=" in row["mesh"] else "pytorch-1.7"
+    return words + ["--optimizer", optimizer, "--strategy", strategy, "--gpu", "h100", "--no-db", "--json"]
+
+
+def difference(program, row, total):
+    words = question(row)
+    if words is None:
+        return "-"
+    done = subprocess.run([program, *words], capture_output=True, text=True)
+    if done.returncode != 0:
+        fail(f"{' '.join(words)}: {done.stderr.strip()}")
+    off = json.loads(done.stdout)["results"][0]["live_peak_bytes"] - total
+    return f"{off:+,} ({100 * off / total:+.2g} %)" if off else "0"
+
+
+def fail(text):
+    print(f"compare.py: error: {text}", file=sys.stderr)
+    sys.exit(2)
+
+
+def main():
+    made = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    made.add_argument("--snsim", default="build/snsim", metavar="PROGRAM")
+    made.add_argument("--update", action="store_true", help="write what is found into the page")
+    options = made.parse_args()
+    lines, asked, equal, other = PAGE.read_text().splitlines(), 0, 0, 0
+    for i, line in enumerate(lines):
+        cells = [cell.strip() for cell in line.split("|")[1:-1]]
+        found = QUESTION.fullmatch(cells[0]) if len(cells) == COLUMNS else None
+        if not found:
+            continue
+        off, written = difference(options.snsim, found, int(cells[-2].replace(",", ""))), cells[-1]
+        asked, equal, other = asked + (off != "-"), equal + (off == "0"), other + (off != written)
+        print(f"{off:>24}  {cells[0]}{'' if off == written else f'  (the page: {written})'}", flush=True)
+        lines[i] = f"| {' | '.join([*cells[:-1], off])} |"
+    if asked == 0:
+        fail(f"{PAGE} has no rows")
+    print(f"{equal} of {asked} equal to the byte, {other} not as the page has them")
+    if options.update:
+        PAGE.write_text("\n".join(lines) + "\n")
+    sys.exit(1 if other and not options.update else 0)
+
+
+if __name__ == "__main__":
+    main()
