@@ -85,12 +85,14 @@ sn_status sn_plot_corun(const sn_run *run, const sn_result *const *results, cons
 
 /* What a sweep is drawn over. */
 typedef enum sn_plot_x {
-  SN_PLOT_X_AUTO, /* the first of these that has several values and none of them chosen; else batch */
+  SN_PLOT_X_AUTO, /* of several meshes, none of them chosen, the last; else the first of these that has several values
+                     and none of them chosen; else batch */
   SN_PLOT_X_BATCH,
   SN_PLOT_X_POOL,
   SN_PLOT_X_MEMORY,
   SN_PLOT_X_IMAGE,
   SN_PLOT_X_GPU,
+  SN_PLOT_X_WORLD, /* of several meshes: how many GPUs; the curves are schemes, of one strategy */
   SN_PLOT_XS
 } sn_plot_x;
 

@@ -13,7 +13,7 @@
  *   cores.c     operations on cores  as a script, and as text
  *   corun.c     operations at once   as a script, and as text
  *   cells.c     rectangles as text
- *   sweep.c     a sweep: which points and strategies; sweep_script.c: their curves over an axis as a script;
+ *   sweep.c     a sweep: which points and strategies; sweep_world.c: which schemes of several GPUs; sweep_script.c: their curves over an axis as a script;
  *               sweep_map.c: what fits and how fast by that axis and strategy, as a script and as text
  *   dtr.c       overhead over budgets (dtr.h) as a script
  *   front.c     memory against time (front.h) as a script
@@ -27,6 +27,7 @@
 #include "base/err.h"
 #include "db/sweep.h"
 #include "plots/plot.h"
+#include "sim/graph/mesh.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -70,8 +71,9 @@ typedef struct sn__sweep_chart {
   sn_plot_x x;                     /* not SN_PLOT_X_AUTO */
   const sn_sweep_row *const *rows; /* by x; at least one */
   uint32_t n_rows;
-  const char *strategies[SN__SWEEP_CURVES]; /* the curves */
-  unsigned n_strategies;
+  const char *curves[SN__SWEEP_CURVES];          /* strategies; not of SN_PLOT_X_WORLD */
+  const sn_sweep_row *schemes[SN__SWEEP_CURVES]; /* of SN_PLOT_X_WORLD the curves: a point of each scheme */
+  unsigned n_curves;
   const char *gpus[SN__SWEEP_GPUS]; /* of SN_PLOT_X_GPU: from left to right */
   unsigned n_gpus;
   bool of_optimizers, of_accumulates, of_precisions; /* the sweep has several of these, one of which is drawn */
@@ -79,7 +81,15 @@ typedef struct sn__sweep_chart {
   unsigned columns, lines; /* of SN__FORM_TEXT */
 } sn__sweep_chart;
 
-/* Where a point stands on x: images, bytes, a number from 1 of a GPU; 0 is the pool of all that there is, and an image
+/* ---- sweep_world.c ---- */
+uint64_t sn__sweep_world(const sn_sweep_row *row); /* GPUs of its mesh */
+/* Images per second: over the number of GPUs of all of them, else of a group of GPUs with other data than the rest. */
+double sn__sweep_speed(const sn__sweep_chart *chart, const sn_sweep_row *row);
+void sn__sweep_add_schemes(sn__sweep_chart *chart, const sn_sweep_row *const *rows, uint32_t n_rows);
+const char *sn__sweep_scheme(const sn__sweep_chart *chart, unsigned curve, char text[SN_MESH_TEXT]);
+bool sn__sweep_is_of_scheme(const sn__sweep_chart *chart, unsigned curve, const sn_sweep_row *row);
+
+/* Where a point stands on x: images, GPUs, bytes, a number from 1 of a GPU; 0 is the pool of all that there is, and an image
  * of the network's own. In words: "300", "3 GiB", "all", "own", "k40c". */
 uint64_t sn__sweep_x(const sn__sweep_chart *chart, const sn_sweep_row *row);
 const char *sn__sweep_x_text(const sn__sweep_chart *chart, uint64_t value, char text[SN__SWEEP_X_TEXT]);
@@ -91,7 +101,8 @@ void sn__sweep_put_iteration(FILE *out, const sn__sweep_chart *chart);
 /* Whether the network reads sequences of tokens, of which `image` is the length. */
 bool sn__sweep_is_of_sequences(const sn__sweep_chart *chart);
 
-/* Whether a point is one of the chart's strategies. */
+/* Whether a point is on a curve, and on any. */
+bool sn__sweep_is_on(const sn__sweep_chart *chart, unsigned curve, const sn_sweep_row *row);
 bool sn__sweep_is_drawn(const sn__sweep_chart *chart, const sn_sweep_row *row);
 void sn__sweep_script_write(FILE *out, const sn__sweep_chart *chart);
 void sn__sweep_map_write(FILE *out, const sn__sweep_chart *chart); /* as a script; of all its strategies */

@@ -105,11 +105,9 @@ static uint64_t image_of(const sn_sweep_row *row) {
 static uint64_t accumulate_of(const sn_sweep_row *row) {
   return row->conditions.accumulate;
 }
-static const char *const x_names[SN_PLOT_XS] = {[SN_PLOT_X_BATCH] = "batch",
-                                                [SN_PLOT_X_POOL] = "pool",
-                                                [SN_PLOT_X_MEMORY] = "memory",
-                                                [SN_PLOT_X_IMAGE] = "image",
-                                                [SN_PLOT_X_GPU] = "gpu"};
+static const char *const x_names[SN_PLOT_XS] = {
+    [SN_PLOT_X_BATCH] = "batch", [SN_PLOT_X_POOL] = "pool", [SN_PLOT_X_MEMORY] = "memory",
+    [SN_PLOT_X_IMAGE] = "image", [SN_PLOT_X_GPU] = "gpu",   [SN_PLOT_X_WORLD] = "world"};
 static number_of *const x_numbers[SN_PLOT_X_GPU] = {[SN_PLOT_X_BATCH] = batch_of,
                                                     [SN_PLOT_X_POOL] = pool_of,
                                                     [SN_PLOT_X_MEMORY] = memory_of,
@@ -121,11 +119,12 @@ sn_status sn_plot_x_parse(const char *text, sn_plot_x *x, sn_err *err) {
     *x = (sn_plot_x)i;
     return SN_OK;
   }
-  return sn_fail(err, SN_BAD_USAGE, "--x: \"%.80s\" is none of batch, pool, memory, image, gpu", text);
+  return sn_fail(err, SN_BAD_USAGE, "--x: \"%.80s\" is none of batch, pool, memory, image, gpu, world", text);
 }
 
 uint64_t sn__sweep_x(const sn__sweep_chart *chart, const sn_sweep_row *row) {
   uint64_t at = 0;
+  if (chart->x == SN_PLOT_X_WORLD) return sn__sweep_world(row);
   if (chart->x != SN_PLOT_X_GPU) return x_numbers[chart->x](row);
   while (at < chart->n_gpus && strcmp(chart->gpus[at], row->gpu) != 0) at++;
   return at + 1;
@@ -133,7 +132,7 @@ uint64_t sn__sweep_x(const sn__sweep_chart *chart, const sn_sweep_row *row) {
 
 static const char *number_text(sn_plot_x x, uint64_t value, char text[SN__SWEEP_X_TEXT]) {
   bool gib = value >= UINT64_C(1) << 30;
-  if (x == SN_PLOT_X_BATCH || (x == SN_PLOT_X_IMAGE && value))
+  if (x == SN_PLOT_X_BATCH || x == SN_PLOT_X_WORLD || (x == SN_PLOT_X_IMAGE && value))
     snprintf(text, SN__SWEEP_X_TEXT, "%" PRIu64, value);
   else if (value)
     snprintf(text, SN__SWEEP_X_TEXT, "%.4g %s", (double)value / (gib ? 1073741824.0 : 1048576.0), gib ? "GiB" : "MiB");
@@ -245,14 +244,19 @@ static int by_pool(const void *a, const void *b) {
 static int by_memory(const void *a, const void *b) {
   return compare(a, b, memory_of);
 }
+static int by_world(const void *a, const void *b) {
+  return compare(a, b, sn__sweep_world);
+}
 static int by_image(const void *a, const void *b) {
   return compare(a, b, image_of);
 }
 
 /* Points are stored by batch and by GPU. */
 static void sort(choice *c, sn_plot_x x) {
-  int (*const order[SN_PLOT_XS])(const void *, const void *) = {
-      [SN_PLOT_X_POOL] = by_pool, [SN_PLOT_X_MEMORY] = by_memory, [SN_PLOT_X_IMAGE] = by_image};
+  int (*const order[SN_PLOT_XS])(const void *, const void *) = {[SN_PLOT_X_POOL] = by_pool,
+                                                                [SN_PLOT_X_MEMORY] = by_memory,
+                                                                [SN_PLOT_X_IMAGE] = by_image,
+                                                                [SN_PLOT_X_WORLD] = by_world};
   if (order[x]) qsort(c->rows, c->n_rows, sizeof(const sn_sweep_row *), order[x]);
 }
 
@@ -321,15 +325,51 @@ static void find_differences(const choice *c, sn__sweep_chart *chart) {
   }
 }
 
+static const sn_condition *condition_called(const char *name) {
+  uint32_t i = 0;
+  while (i + 1 < SN_CONDITION_ROWS && strcmp(sn_condition_table[i].name, name) != 0) i++;
+  return &sn_condition_table[i];
+}
+
+/* Over the number of GPUs: where that is asked for, or there are several meshes, and one of them is not. */
+static bool is_over_world(const sn_sweep_plot *plot, const choice *c) {
+  const sn__axis meshes = sn__axis_of(condition_called("parallel"));
+  if (plot->x != SN_PLOT_X_AUTO) return plot->x == SN_PLOT_X_WORLD;
+  return !*plot->conditions.parallel && !is_one(c, &meshes);
+}
+
+/* All words but the mesh, where it is drawn over. */
+static sn_status choose_conditions(const sn_sweep_plot *plot, choice *c, bool over_world, sn_err *err) {
+  const sn_condition *mesh = condition_called("parallel");
+  for (int i = 0; i < SN_CONDITION_ROWS && err->code == SN_OK; i++)
+    if (!over_world || &sn_condition_table[i] != mesh)
+      choose_condition(c, &sn_condition_table[i], &plot->conditions, err);
+  return err->code;
+}
+
+/* One of them, as meshes are the curves. */
+static sn_status choose_strategy(const sn_plot_options *options, choice *c, sn_err *err) {
+  const char *wanted = options->strategies ? options->strategies[0] : "pytorch";
+  if (options->kind == SN_PLOT_MAP)
+    return sn_fail(err, SN_BAD_USAGE,
+                   "--kind map is of strategies, and a sweep of several meshes has one of them at "
+                   "once; choose a mesh with --parallel");
+  if (options->strategies && options->n_strategies > 1)
+    return sn_fail(err, SN_BAD_USAGE, "over the number of GPUs the curves are meshes, of one --strategy");
+  return choose_axis(c, &sn__axis_strategy, wanted, err);
+}
+
 /* Sets what the chart is drawn over, and leaves the points that are drawn. */
 static sn_status choose_rows(const sn_sweep_plot *plot, choice *c, sn__sweep_chart *chart, sn_err *err) {
   if (take_rows(c, err) != SN_OK) return err->code;
   find_differences(c, chart);
   if (choose_axis(c, &sn__axis_net, plot->net, err) != SN_OK) return err->code;
-  for (int i = 0; i < SN_CONDITION_ROWS; i++)
-    if (choose_condition(c, &sn_condition_table[i], &plot->conditions, err) != SN_OK) return err->code;
+  bool over_world = is_over_world(plot, c);
+  if (choose_conditions(plot, c, over_world, err) != SN_OK ||
+      (over_world && choose_strategy(&plot->options, c, err) != SN_OK))
+    return err->code;
   if (choose_accumulate(c, plot->accumulate, err) != SN_OK) return err->code;
-  chart->x = choose_x(plot, c);
+  chart->x = over_world ? SN_PLOT_X_WORLD : choose_x(plot, c);
   if (chart->x != SN_PLOT_X_GPU && choose_axis(c, &sn__axis_gpu, plot->gpu ? plot->gpu : "rtx4090", err) != SN_OK)
     return err->code;
   if (choose_numbers(plot, c, chart->x, err) != SN_OK) return err->code;
@@ -351,7 +391,7 @@ enum { N_USUAL = sizeof usual / sizeof usual[0] };
 static sn_status add_named(const choice *c, const char *name, sn__sweep_chart *chart, sn_err *err) {
   char values[400];
   if (has(c, &sn__axis_strategy, name)) {
-    chart->strategies[chart->n_strategies++] = name;
+    chart->curves[chart->n_curves++] = name;
     return SN_OK;
   }
   list_values(c, &sn__axis_strategy, values, sizeof values);
@@ -362,20 +402,22 @@ static sn_status add_named(const choice *c, const char *name, sn__sweep_chart *c
 static void add_all(const choice *c, sn__sweep_chart *chart) {
   for (uint32_t i = 0; i < c->n_rows; i++) {
     bool there = false;
-    for (unsigned s = 0; s < chart->n_strategies; s++)
-      there = there || strcmp(chart->strategies[s], c->rows[i]->strategy) == 0;
-    if (!there && chart->n_strategies < SN__SWEEP_CURVES)
-      chart->strategies[chart->n_strategies++] = c->rows[i]->strategy;
+    for (unsigned s = 0; s < chart->n_curves; s++) there = there || strcmp(chart->curves[s], c->rows[i]->strategy) == 0;
+    if (!there && chart->n_curves < SN__SWEEP_CURVES) chart->curves[chart->n_curves++] = c->rows[i]->strategy;
   }
 }
 
 static sn_status choose_strategies(const choice *c, const sn_plot_options *options, sn__sweep_chart *chart,
                                    sn_err *err) {
+  if (chart->x == SN_PLOT_X_WORLD) {
+    sn__sweep_add_schemes(chart, c->rows, c->n_rows);
+    return SN_OK;
+  }
   for (unsigned i = 0; options->strategies && i < options->n_strategies && i < SN__SWEEP_CURVES; i++)
     if (add_named(c, options->strategies[i], chart, err) != SN_OK) return err->code;
   for (unsigned i = 0; !options->strategies && options->kind != SN_PLOT_MAP && i < N_USUAL; i++)
-    if (has(c, &sn__axis_strategy, usual[i])) chart->strategies[chart->n_strategies++] = usual[i];
-  if (chart->n_strategies == 0 || (options->kind == SN_PLOT_MAP && !options->strategies)) add_all(c, chart);
+    if (has(c, &sn__axis_strategy, usual[i])) chart->curves[chart->n_curves++] = usual[i];
+  if (chart->n_curves == 0 || (options->kind == SN_PLOT_MAP && !options->strategies)) add_all(c, chart);
   return SN_OK;
 }
 
@@ -407,7 +449,7 @@ static sn_status draw(const sn_sweep *sweep, const sn_sweep_plot *plot, sn__form
     sn__sweep_map_text(plot->options.terminal, &chart);
     return SN_OK;
   }
-  const sn__drawing drawing = {is_map ? write_map : write_chart, &chart, form, sweep->head.created, chart.n_strategies};
+  const sn__drawing drawing = {is_map ? write_map : write_chart, &chart, form, sweep->head.created, chart.n_curves};
   return sn__draw(&drawing, &plot->options, err);
 }
 

@@ -24,8 +24,7 @@ typedef struct map {
 static const sn_sweep_row *point_at(const map *m, unsigned strategy, unsigned value) {
   const sn__sweep_chart *c = m->chart;
   for (uint32_t i = 0; i < c->n_rows; i++)
-    if (sn__sweep_x(c, c->rows[i]) == m->values[value] && strcmp(c->rows[i]->strategy, c->strategies[strategy]) == 0)
-      return c->rows[i];
+    if (sn__sweep_x(c, c->rows[i]) == m->values[value] && sn__sweep_is_on(c, strategy, c->rows[i])) return c->rows[i];
   return NULL;
 }
 
@@ -72,7 +71,7 @@ static map measure(const sn__sweep_chart *chart) {
   map m = {.chart = chart};
   for (uint32_t i = 0; i < chart->n_rows; i++)
     if (sn__sweep_is_drawn(chart, chart->rows[i])) note(&m, chart->rows[i]);
-  for (unsigned s = 0; s < chart->n_strategies; s++) {
+  for (unsigned s = 0; s < chart->n_curves; s++) {
     m.group[s] = 0;
     while (m.group[s] < s && !is_alike(&m, m.group[s], s)) m.group[s]++;
     m.n_groups += m.group[s] == s;
@@ -150,14 +149,14 @@ static unsigned long colour_of(const map *m, const sn_sweep_row *row) {
 static void put_cells(FILE *out, const map *m) {
   unsigned y = 0;
   fputs("$c << END\n", out);
-  for (unsigned s = 0; s < m->chart->n_strategies; s++) {
+  for (unsigned s = 0; s < m->chart->n_curves; s++) {
     if (m->group[s] != s) continue;
     for (unsigned b = 0; b < m->n_values; b++) fprintf(out, "%u %u %lu\n", b, y, colour_of(m, point_at(m, s, b)));
     y++;
   }
   fputs("END\n", out);
   y = 0;
-  for (unsigned s = 0; s < m->chart->n_strategies && m->n_values <= LABELLED; s++) {
+  for (unsigned s = 0; s < m->chart->n_curves && m->n_values <= LABELLED; s++) {
     if (m->group[s] != s) continue;
     for (unsigned b = 0; b < m->n_values; b++) {
       fputs("set label '", out);
@@ -174,22 +173,21 @@ static void put_cells(FILE *out, const map *m) {
 static void put_row_names(FILE *out, const map *m) {
   unsigned y = 0;
   fputs("set ytics scale 0 (", out);
-  for (unsigned s = 0; s < m->chart->n_strategies; s++) {
+  for (unsigned s = 0; s < m->chart->n_curves; s++) {
     if (m->group[s] != s) continue;
     unsigned alike = 0, at = 0;
-    for (unsigned k = s; k < m->chart->n_strategies; k++) alike += m->group[k] == s;
-    for (unsigned k = s; k < m->chart->n_strategies; k++) {
+    for (unsigned k = s; k < m->chart->n_curves; k++) alike += m->group[k] == s;
+    for (unsigned k = s; k < m->chart->n_curves; k++) {
       if (m->group[k] != s) continue;
       fputs(y || at ? ", '" : "'", out);
-      sn__put_text(out, m->chart->strategies[k], 40);
+      sn__put_text(out, m->chart->curves[k], 40);
       fprintf(out, "' %.4g", y + (at + 0.5) / alike - 0.5);
       at++;
     }
     y++;
   }
   fprintf(out, ") font ',%s'\n",
-          m->chart->n_strategies <= 16 ? sn__look_of(m->chart->form)->key_font
-                                       : sn__look_of(m->chart->form)->small_font);
+          m->chart->n_curves <= 16 ? sn__look_of(m->chart->form)->key_font : sn__look_of(m->chart->form)->small_font);
 }
 
 static void put_columns(FILE *out, const map *m) {
@@ -240,11 +238,11 @@ static unsigned cell_columns(const map *m) {
 }
 
 static void put_text_row(FILE *out, const map *m, unsigned s, unsigned from, unsigned to) {
-  fprintf(out, "%-*.*s", NAME_COLUMNS, NAME_COLUMNS, m->chart->strategies[s]);
+  fprintf(out, "%-*.*s", NAME_COLUMNS, NAME_COLUMNS, m->chart->curves[s]);
   for (unsigned b = from; b < to; b++) put_figure(out, point_at(m, s, b), (int)cell_columns(m));
   fputs("\n", out);
-  for (unsigned k = s + 1; k < m->chart->n_strategies; k++)
-    if (m->group[k] == s) fprintf(out, "= %.*s\n", NAME_COLUMNS, m->chart->strategies[k]);
+  for (unsigned k = s + 1; k < m->chart->n_curves; k++)
+    if (m->group[k] == s) fprintf(out, "= %.*s\n", NAME_COLUMNS, m->chart->curves[k]);
 }
 
 void sn__sweep_map_text(FILE *out, const sn__sweep_chart *chart) {
@@ -261,7 +259,7 @@ void sn__sweep_map_text(FILE *out, const sn__sweep_chart *chart) {
     fprintf(out, "\nstrategy \\ %-*s", NAME_COLUMNS - 11, x_word(chart));
     for (unsigned b = from; b < to; b++) fprintf(out, "%*s", (int)cell, sn__sweep_x_text(chart, m.values[b], text));
     fputs("\n", out);
-    for (unsigned s = 0; s < chart->n_strategies; s++)
+    for (unsigned s = 0; s < chart->n_curves; s++)
       if (m.group[s] == s) put_text_row(out, &m, s, from, to);
   }
 }

@@ -26,12 +26,18 @@ typedef struct frame {
   bool has_limit, varies;          /* the limit is drawn; differs along x */
   bool is_log, has_other;          /* of x; has points without a number */
   double x_unit, low, high, other; /* other: where those stand */
-  double most_images;
+  double most_images, least_images;
+  uint64_t least_need; /* bytes of the point that needs least */
 } frame;
 
+bool sn__sweep_is_on(const sn__sweep_chart *chart, unsigned curve, const sn_sweep_row *row) {
+  if (chart->x == SN_PLOT_X_WORLD) return sn__sweep_is_of_scheme(chart, curve, row);
+  return strcmp(chart->curves[curve], row->strategy) == 0;
+}
+
 bool sn__sweep_is_drawn(const sn__sweep_chart *chart, const sn_sweep_row *row) {
-  for (unsigned s = 0; s < chart->n_strategies; s++)
-    if (strcmp(chart->strategies[s], row->strategy) == 0) return true;
+  for (unsigned s = 0; s < chart->n_curves; s++)
+    if (sn__sweep_is_on(chart, s, row)) return true;
   return false;
 }
 
@@ -53,7 +59,10 @@ static void measure_row(frame *f, const sn_sweep_row *row) {
   if (value && (f->low == 0 || x < f->low)) f->low = x;
   if (x > f->high) f->high = x;
   f->has_other = f->has_other || value == 0;
-  if (row->fits && row->images_per_second > f->most_images) f->most_images = row->images_per_second;
+  if (f->least_need == 0 || need_of(f, row) < f->least_need) f->least_need = need_of(f, row);
+  double speed = row->fits ? sn__sweep_speed(f->chart, row) : 0;
+  if (speed > f->most_images) f->most_images = speed;
+  if (speed > 0 && (f->least_images <= 0 || speed < f->least_images)) f->least_images = speed;
 }
 
 /* Half of the points lie in the lowest quarter of their range. */
@@ -74,7 +83,7 @@ static bool is_size(sn_plot_x x) {
 }
 
 static void measure_x(frame *f) {
-  f->is_log = grows(f);
+  f->is_log = f->chart->x == SN_PLOT_X_WORLD || grows(f);
   f->other = f->is_log ? 1.41 * f->high : f->high + (f->high > f->low ? 0.15 * (f->high - f->low) : 0.2 * f->high);
   if (f->high == 0) f->low = f->high = f->other = 1; /* nothing but others */
 }
@@ -85,10 +94,11 @@ static frame measure(const sn__sweep_chart *chart) {
   for (uint32_t i = 0; i < chart->n_rows; i++)
     if (sn__sweep_is_drawn(chart, chart->rows[i])) measure_row(&f, chart->rows[i]);
   f.varies = f.limit_bytes != f.least_bytes || (f.of_pool && f.has_other);
-  f.has_limit = f.least_bytes <= 4 * f.top_bytes;
-  if (f.top_bytes > 2 * f.limit_bytes) f.top_bytes = 2 * f.limit_bytes;
+  bool world = chart->x == SN_PLOT_X_WORLD; /* whose axis is logarithmic: nothing is flattened */
+  f.has_limit = world || f.least_bytes <= 4 * f.top_bytes;
+  if (f.top_bytes > 2 * f.limit_bytes && !world) f.top_bytes = 2 * f.limit_bytes;
   if (f.has_limit && f.top_bytes < f.limit_bytes)
-    f.top_bytes = f.limit_bytes < 4 * f.top_bytes ? f.limit_bytes : 4 * f.top_bytes;
+    f.top_bytes = world || f.limit_bytes < 4 * f.top_bytes ? f.limit_bytes : 4 * f.top_bytes;
   f.unit = f.top_bytes >= UINT64_C(2) << 30 ? "GiB" : "MiB";
   f.unit_bytes = f.top_bytes >= UINT64_C(2) << 30 ? 1073741824.0 : 1048576.0;
   measure_x(&f);
@@ -139,6 +149,10 @@ static void put_title(FILE *out, const frame *f) {
   if (x != SN_PLOT_X_GPU) fputs(" on ", out);
   if (x != SN_PLOT_X_GPU) sn__put_text(out, row->gpu, 32);
   if (x != SN_PLOT_X_BATCH) fprintf(out, ", batch %" PRIu32, row->batch);
+  if (x == SN_PLOT_X_WORLD && strcmp(row->strategy, "pytorch") != 0) {
+    fputs(", ", out);
+    sn__put_text(out, row->strategy, 40);
+  }
   if (x != SN_PLOT_X_IMAGE && row->image)
     fprintf(out, sn__sweep_is_of_sequences(f->chart) ? ", sequences of %" PRIu32 " tokens" : ", image %" PRIu32,
             row->image);
@@ -187,9 +201,11 @@ static void put_x_axis(FILE *out, const frame *f) {
                                                  [SN_PLOT_X_POOL] = "size of the pool (GiB)",
                                                  [SN_PLOT_X_MEMORY] = "usable memory of the GPU (GiB)",
                                                  [SN_PLOT_X_IMAGE] = "height and width of the images",
-                                                 [SN_PLOT_X_GPU] = ""};
-  static const char *const of_tokens[SN_PLOT_XS] = {
-      [SN_PLOT_X_BATCH] = "sequences in a batch", [SN_PLOT_X_IMAGE] = "tokens of a sequence"};
+                                                 [SN_PLOT_X_GPU] = "",
+                                                 [SN_PLOT_X_WORLD] = "GPUs"};
+  static const char *const of_tokens[SN_PLOT_XS] = {[SN_PLOT_X_BATCH] = "sequences in a batch",
+                                                    [SN_PLOT_X_IMAGE] = "tokens of a sequence",
+                                                    [SN_PLOT_X_WORLD] = "GPUs"};
   const char *label = sn__sweep_is_of_sequences(f->chart) ? of_tokens[f->chart->x] : NULL;
   double high = f->has_other ? f->other : f->high;
   bool one = f->low == high;
@@ -229,17 +245,22 @@ static void put_data(FILE *out, const frame *f, unsigned s) {
   fprintf(out, "$s%u << END\n", s);
   for (uint32_t i = 0; i < chart->n_rows; i++) {
     const sn_sweep_row *row = chart->rows[i];
-    if (strcmp(row->strategy, chart->strategies[s]) != 0) continue;
+    if (!sn__sweep_is_on(chart, s, row)) continue;
     fprintf(out, "%.9g %.9g ", place_of(f, sn__sweep_x(chart, row)), (double)need_of(f, row) / f->unit_bytes);
-    fprintf(out, row->fits ? "%.9g\n" : "NaN\n", row->images_per_second);
+    fprintf(out, row->fits ? "%.9g\n" : "NaN\n", sn__sweep_speed(chart, row));
   }
   fputs("END\n", out);
+}
+
+static const char *curve_name(const sn__sweep_chart *chart, unsigned s, char scheme[SN_MESH_TEXT]) {
+  return chart->x == SN_PLOT_X_WORLD ? sn__sweep_scheme(chart, s, scheme) : chart->curves[s];
 }
 
 /* Curves of column `column`; `titles`: with what the legend says of them. */
 static void put_curves(FILE *out, const frame *f, unsigned column, bool titles) {
   const sn__sweep_chart *chart = f->chart;
-  for (unsigned s = 0; s < chart->n_strategies; s++) {
+  char scheme[SN_MESH_TEXT];
+  for (unsigned s = 0; s < chart->n_curves; s++) {
     fprintf(out, "%s $s%u using 1:%u with ", s == 0 ? "plot" : ",", s, column);
     const char *with = chart->x == SN_PLOT_X_GPU ? "points" : "linespoints"; /* nothing lies between two GPUs */
     if (chart->form == SN__FORM_TEXT)
@@ -248,7 +269,7 @@ static void put_curves(FILE *out, const frame *f, unsigned column, bool titles) 
       fprintf(out, "%s linecolor rgb '%s' linewidth %u pointtype %d pointsize %s", with, sn__colour(s), sn__width(s),
               sn__number_set_has(s), sn__look_of(chart->form)->mark_size);
     fputs(titles ? " title ' " : " notitle", out);
-    if (titles) sn__put_text(out, chart->strategies[s], 60);
+    if (titles) sn__put_text(out, curve_name(chart, s, scheme), 60);
     if (titles) fputs("'", out);
   }
 }
@@ -268,7 +289,7 @@ static void put_limit_name(FILE *out, const frame *f) {
 static void put_limit(FILE *out, const frame *f, bool title) {
   static const char line[] = "linecolor rgb '#808080' dashtype (20,6,4,6) linewidth 1.3";
   if (title)
-    fprintf(out, ", -1 with lines %s", line);
+    fprintf(out, ", %s with lines %s", f->chart->x == SN_PLOT_X_WORLD ? "1e-9" : "-1", line);
   else if (f->has_limit && f->varies && f->chart->x == SN_PLOT_X_GPU)
     fprintf(out, ", $limit using ($1-0.4):2:(0.8):(0) with vectors nohead %s", line);
   else if (f->has_limit && f->varies)
@@ -283,7 +304,7 @@ static void put_limit(FILE *out, const frame *f, bool title) {
 
 /* Two columns; the limit is in it too. */
 static unsigned legend_rows(const sn__sweep_chart *chart) {
-  return (chart->n_strategies + 2) / 2;
+  return (chart->n_curves + 2) / 2;
 }
 
 static void put_style(FILE *out, const frame *f) {
@@ -295,11 +316,24 @@ static void put_style(FILE *out, const frame *f) {
   fprintf(out, "set bmargin at screen %.3f\n", 0.16 + 0.037 * legend_rows(f->chart));
 }
 
+/* Over the number of GPUs what is shared shrinks by a factor, and speed grows by one: both are logarithmic then. */
+static void put_y_range(FILE *out, const frame *f, double least, double most) {
+  if (f->chart->x == SN_PLOT_X_WORLD && least > 0)
+    fprintf(out, "set logscale y 2\nset yrange [%.9g:%.9g]\n", least / 1.3, most * 1.3);
+  else
+    fprintf(out, "set yrange [0:%.9g]\n", most > 0 ? 1.05 * most : 1);
+}
+
 static void put_memory_panel(FILE *out, const frame *f) {
-  bool text = f->chart->form == SN__FORM_TEXT;
+  bool text = f->chart->form == SN__FORM_TEXT, world = f->chart->x == SN_PLOT_X_WORLD;
   if (!text) fputs("set lmargin at screen 0.08\nset rmargin at screen 0.485\n", out);
-  fprintf(out, "unset key\nset yrange [0:%.9g]\nset title '%s (%s)'\n", 1.05 * (double)f->top_bytes / f->unit_bytes,
-          f->of_pool ? "pool" : "device memory", f->unit);
+  fputs("unset key\n", out);
+  put_y_range(out, f, (double)f->least_need / f->unit_bytes, (double)f->top_bytes / f->unit_bytes);
+  fprintf(out, "set title '%s (%s)'\n",
+          f->of_pool ? "pool"
+          : world    ? "memory of the fullest GPU"
+                     : "device memory",
+          f->unit);
   put_curves(out, f, 2, false);
   put_limit(out, f, false);
   fputs("\n", out);
@@ -315,8 +349,9 @@ static void put_speed_panel(FILE *out, const frame *f) {
             "set key at screen 0.5, screen 0.015 center bottom vertical maxrows %u Left reverse samplen 3 spacing 1.25 "
             "font ',%s'\n",
             legend_rows(f->chart), sn__look_of(f->chart->form)->key_font);
-  fprintf(out, "set yrange [0:%.9g]\nset title '%s per second'\n", f->most_images > 0 ? 1.05 * f->most_images : 1,
-          sn__sweep_is_of_sequences(f->chart) ? "sequences" : "images");
+  put_y_range(out, f, f->least_images, f->most_images);
+  fprintf(out, "set title '%s per second%s'\n", sn__sweep_is_of_sequences(f->chart) ? "sequences" : "images",
+          f->chart->x == SN_PLOT_X_WORLD ? ", all GPUs" : "");
   put_curves(out, f, 3, true);
   put_limit(out, f, true);
   fputs("\n", out);
@@ -325,7 +360,7 @@ static void put_speed_panel(FILE *out, const frame *f) {
 void sn__sweep_script_write(FILE *out, const sn__sweep_chart *chart) {
   frame f = measure(chart);
   sn__put_terminal(out, chart->form, chart->columns, chart->lines);
-  for (unsigned s = 0; s < chart->n_strategies; s++) put_data(out, &f, s);
+  for (unsigned s = 0; s < chart->n_curves; s++) put_data(out, &f, s);
   if (f.varies) put_limits(out, &f);
   put_style(out, &f);
   put_title(out, &f);

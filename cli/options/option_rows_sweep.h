@@ -76,8 +76,11 @@
      sn__parse_accumulate, offsetof(sn_args, options.iteration.accumulate)}, \
     {"precision", "fp32|tf32|tf32-conv|bf16|fp16|amp-bf16|amp-fp16", 0, SN_CMD_PLOT, "What to draw", \
      "Of a sweep of several: which. Default: fp32.", sn__parse_condition, 0}, \
-    {"x", "batch|pool|memory|image|gpu", 0, SN_CMD_PLOT, "What to draw", \
-     "What a sweep is drawn over; image also stands for the length of sequences. Default: the first of these that has " \
+    {"parallel", "KEY=N,..", 0, SN_CMD_PLOT, "What to draw", "Of a sweep of several meshes: which.", \
+     sn__parse_scheme, 0}, \
+    {"x", "batch|pool|memory|image|gpu|world", 0, SN_CMD_PLOT, "What to draw", \
+     "What a sweep is drawn over; image also stands for the length of sequences; world is the number of GPUs, where " \
+     "the curves are schemes of --parallels. Default: world of several meshes, else the first of these that has " \
      "several values.", \
      sn__parse_x, offsetof(sn_args, x)}, \
     {"batch", "N", 0, SN_CMD_PLOT, "What to draw", "Of a sweep of several batches: which.", sn__parse_size, \

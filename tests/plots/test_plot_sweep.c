@@ -20,7 +20,7 @@ typedef struct sample {
 /* Two strategies for each batch; the first needs `gib` GiB an image, the second half of that. 8 GiB of memory. */
 static void fill(sample *s, const uint32_t *batches, uint32_t count, double gib) {
   *s = (sample){
-      .chart = {.x = SN_PLOT_X_BATCH, .form = SN__FORM_SVG, .n_strategies = 2, .strategies = {"baseline", "liveness"}}};
+      .chart = {.x = SN_PLOT_X_BATCH, .form = SN__FORM_SVG, .n_curves = 2, .curves = {"baseline", "liveness"}}};
   for (uint32_t i = 0; i < 2 * count; i++) {
     double need = gib * batches[i / 2] / (1 + i % 2);
     s->rows[i] = (sn_sweep_row){.net = "it's a net",
@@ -30,7 +30,7 @@ static void fill(sample *s, const uint32_t *batches, uint32_t count, double gib)
                                 .conditions = sn_conditions_of(&(const sn_options)SN_OPTIONS_INIT, NULL),
                                 .placement = "packed",
                                 .batch = batches[i / 2],
-                                .strategy = s->chart.strategies[i % 2],
+                                .strategy = s->chart.curves[i % 2],
                                 .failure = "",
                                 .fits = need <= 8,
                                 .peak_device_bytes = (uint64_t)(need * 1073741824.0),
@@ -180,6 +180,35 @@ static void over_memory_and_gpus_the_limit_is_each_ones(void **unused) {
   free(script);
 }
 
+/* GiB of each mesh as many as it has images: one GPU begins what has one axis, and all GPUs' images are told. */
+static void schemes_over_the_number_of_gpus(void **unused) {
+  (void)unused;
+  static const char *const meshes[] = {"", "fsdp=2", "fsdp=4", "tp=2", "tp=2,fsdp=2", "tp=2,fsdp=4,prefetch=2"};
+  sample s;
+  char scheme[SN_MESH_TEXT];
+  fill(&s, (const uint32_t[]){1, 2, 3}, 3, 1);
+  for (uint32_t i = 0; i < 6; i++) {
+    s.rows[i].conditions.parallel = meshes[i];
+    s.rows[i].peak_device_bytes = UINT64_C(1) << (30 + i);
+    s.rows[i].fits = i < 4;
+  }
+  s.chart.x = SN_PLOT_X_WORLD;
+  s.chart.n_curves = 0;
+  sn__sweep_add_schemes(&s.chart, s.list, 6);
+  assert_int_equal(s.chart.n_curves, 4);
+  assert_string_equal(sn__sweep_scheme(&s.chart, 2, scheme), "tp=2,fsdp");
+  assert_string_equal(sn__sweep_scheme(&s.chart, 3, scheme), "tp=2,fsdp,prefetch=2");
+  char *script = script_of(&s);
+  assert_says(script, "$s0 << END\n1 1 100\n2 2 202\n4 4 408\nEND\n"); /* 2 x 101, 4 x 102 */
+  assert_says(script, "$s1 << END\n1 1 100\n2 8 103\nEND\n");
+  assert_says(script, "$s2 << END\n4 16 NaN\nEND\n"); /* which does not begin with one GPU */
+  assert_says(script, "$s3 << END\n8 32 NaN\nEND\n");
+  assert_says(script, "set logscale y 2\nset yrange [0.769230769:41.6]"); /* all of it, the limit of 8 GiB too */
+  assert_says(script, ", 8 with lines");
+  assert_says(script, "set xlabel 'GPUs'");
+  free(script);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(curves_and_limit),
@@ -188,6 +217,7 @@ int main(void) {
       cmocka_unit_test(one_batch_is_a_picture_too),
       cmocka_unit_test(over_pools_the_limit_is_theirs),
       cmocka_unit_test(over_memory_and_gpus_the_limit_is_each_ones),
+      cmocka_unit_test(schemes_over_the_number_of_gpus),
       cmocka_unit_test(map_says_what_fits_and_how_fast),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
