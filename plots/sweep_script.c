@@ -60,7 +60,7 @@ static void measure_row(frame *f, const sn_sweep_row *row) {
   if (x > f->high) f->high = x;
   f->has_other = f->has_other || value == 0;
   if (f->least_need == 0 || need_of(f, row) < f->least_need) f->least_need = need_of(f, row);
-  double speed = row->fits ? sn__sweep_speed(f->chart, row) : 0;
+  double speed = row->fits ? row->images_per_second : 0;
   if (speed > f->most_images) f->most_images = speed;
   if (speed > 0 && (f->least_images <= 0 || speed < f->least_images)) f->least_images = speed;
 }
@@ -247,7 +247,7 @@ static void put_data(FILE *out, const frame *f, unsigned s) {
     const sn_sweep_row *row = chart->rows[i];
     if (!sn__sweep_is_on(chart, s, row)) continue;
     fprintf(out, "%.9g %.9g ", place_of(f, sn__sweep_x(chart, row)), (double)need_of(f, row) / f->unit_bytes);
-    fprintf(out, row->fits ? "%.9g\n" : "NaN\n", sn__sweep_speed(chart, row));
+    fprintf(out, row->fits ? "%.9g\n" : "NaN\n", row->images_per_second);
   }
   fputs("END\n", out);
 }

@@ -24,12 +24,6 @@ uint64_t sn__sweep_world(const sn_sweep_row *row) {
   return sn_mesh_world(&mesh);
 }
 
-double sn__sweep_speed(const sn__sweep_chart *chart, const sn_sweep_row *row) {
-  sn_mesh mesh = mesh_of(row);
-  if (chart->x != SN_PLOT_X_WORLD) return row->images_per_second;
-  return row->images_per_second * sn_mesh_size(&mesh, SN_MESH_FSDP) * sn_mesh_size(&mesh, SN_MESH_DP);
-}
-
 /* The axis that grows; SN_MESH_AXES: one GPU. */
 static sn_mesh_axis growing(const sn_mesh *mesh) {
   sn_mesh_axis axis = SN_MESH_AXES;

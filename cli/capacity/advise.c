@@ -234,6 +234,10 @@ static sn_status write_best(const adviser *a, FILE *out, sn_err *err) {
   return sn_json_end(&o, ",\"advice\":", false, "", out, err);
 }
 
+static sn_pace pace_of(const adviser *a) {
+  return sn_answer_pace(a->answer, NULL, sn_mesh_world(&a->question.options.iteration.mesh));
+}
+
 static sn_status write_json(const adviser *a, FILE *out, sn_err *err) {
   sn_json_object o = sn_json_begin();
   sn_json_put_text(&o, "net", a->args->net);
@@ -241,7 +245,7 @@ static sn_status write_json(const adviser *a, FILE *out, sn_err *err) {
   sn_capacity_put_where(&o, &a->question);
   sn_json_put_text(&o, "version", SNSIM_VERSION);
   if (sn_json_end(&o, "", true, "", out, err) != SN_OK || sn_answer_put(a->answer, out, err) != SN_OK ||
-      sn_epoch_write(&a->question.epoch, a->question.device.name, sn_answer_pace(a->answer, NULL), out, err) != SN_OK ||
+      sn_epoch_write(&a->question.epoch, a->question.device.name, pace_of(a), out, err) != SN_OK ||
       write_best(a, out, err) != SN_OK)
     return err->code;
   fputs(",\"front\":[", out);
@@ -315,7 +319,7 @@ static sn_status fail_no_fit(const adviser *a, sn_err *err) {
 static sn_status print_answer(const adviser *a, const sn_out *out, sn_err *err) {
   const sn_question *q = &a->question;
   char epoch[SN_EPOCH_TEXT];
-  sn_epoch_line(&q->epoch, q->device.name, sn_answer_pace(a->answer, NULL), sn_capacity_unit(q), epoch);
+  sn_epoch_line(&q->epoch, q->device.name, pace_of(a), sn_capacity_unit(q), epoch);
   if (sn_answer_print(a->answer, sn_capacity_unit(q), epoch, out, err) == SN_OK) fputs("\n", out->stream);
   return err->code;
 }

@@ -17,16 +17,16 @@ const char *sn_gpus_unit(const sn_question *q) {
 }
 
 /* Of all GPUs. */
-static double pace_of(const sn_question *q, const sn_mesh *mesh, const sn_result *result) {
+static double pace_of(const sn_question *q, const sn_result *result) {
   double each = is_of_tokens(q) ? q->net->layers[0].out.h : 1;
-  return result->images_per_second * sn_mesh_copies(mesh) * each;
+  return result->images_per_second * each;
 }
 
 #define GIB 1073741824.0
 
 void sn_gpus_cells(sn_table *table, const sn_question *q, const sn_mesh *mesh, const sn_result *r) {
   bool several = r && r->shared.world > 0, fits = r && r->fits;
-  double pace = r ? pace_of(q, mesh, r) : 0;
+  double pace = r ? pace_of(q, r) : 0;
   sn_table_cell(table, r ? "%.2f" : "-", r ? (double)r->peak_device_bytes / GIB : 0);
   sn_table_figure(table, fits, fits ? (double)r->iteration_ns / 1e6 : 0);
   sn_table_figure(table, fits && several, fits ? (double)r->shared.exposed_ns / 1e6 : 0);
@@ -45,8 +45,8 @@ void sn_gpus_put(sn_json_object *o, const sn_question *q, const sn_mesh *mesh, c
   sn_json_put_count(o, "device_bytes", r->peak_device_bytes);
   sn_json_put_time(o, "iteration_ns", r->iteration_ns);
   sn_json_put_time(o, "exposed_ns", r->shared.exposed_ns);
-  sn_json_put_real(o, "images_per_second", r->images_per_second * sn_mesh_copies(mesh));
-  if (is_of_tokens(q)) sn_json_put_real(o, "tokens_per_s", pace_of(q, mesh, r));
+  sn_json_put_real(o, "images_per_second", r->images_per_second);
+  if (is_of_tokens(q)) sn_json_put_real(o, "tokens_per_s", pace_of(q, r));
   if (r->shared.world > 0)
     sn_json_put_real(o, "mfu", r->shared.flops_share);
   else

@@ -116,9 +116,9 @@ sn_status sn_answer_put(const sn_answer *answer, FILE *out, sn_err *err) {
   return err->code;
 }
 
-sn_pace sn_answer_pace(const sn_answer *a, const sn_run *run) {
+sn_pace sn_answer_pace(const sn_answer *a, const sn_run *run, uint32_t gpus) {
   const sn_result *fastest = a || !run ? NULL : sn_run_best(run);
-  sn_pace pace = {.calibrated = run && strcmp(run->costs, "measured") == 0};
+  sn_pace pace = {.gpus = gpus, .calibrated = run && strcmp(run->costs, "measured") == 0};
   if (fastest) pace.per_second = fastest->images_per_second;
   if (!a || a->n_changes == 0) return pace;
   pace.per_second = a->changes[0].images_per_second;

@@ -21,8 +21,9 @@ sn_status sn_answer_fail(const sn_answer *answer, const sn_question *question, s
 /* As a further member of an object that is being written: ",\"answer\":{..}". */
 sn_status sn_answer_put(const sn_answer *answer, FILE *out, sn_err *err);
 
-/* How fast it is with its first change; without an answer, NULL, the run's fastest row. `run` may be NULL. */
-sn_pace sn_answer_pace(const sn_answer *answer, const sn_run *run);
+/* How fast it is with its first change on so many GPUs together; without an answer, NULL, the run's fastest row. `run`
+ * may be NULL. */
+sn_pace sn_answer_pace(const sn_answer *answer, const sn_run *run, uint32_t gpus);
 
 /* Verdict and table of changes, in lines of at most 80 columns where names are short. `unit` is what a batch is made
  * of: "images"; `epoch` what there is to say of one (sn_epoch_line()), or "". */

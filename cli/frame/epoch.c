@@ -12,7 +12,7 @@ enum { RANGE_TEXT = 3 * SN_UNIT_TEXT };
 sn_epoch_taken sn_epoch_take(const sn_epoch *e, const char *card, sn_pace pace) {
   sn_epoch_taken t = {.an_hour = e->prices ? sn_prices_of(e->prices, card) : 0};
   if (pace.per_second > 0) t.seconds = (double)e->samples / pace.per_second;
-  t.cost = t.seconds / 3600 * t.an_hour;
+  t.cost = t.seconds / 3600 * t.an_hour * (pace.gpus > 1 ? pace.gpus : 1);
   return t;
 }
 

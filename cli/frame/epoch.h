@@ -17,9 +17,10 @@ typedef struct sn_epoch {
   sn_prices *prices;
 } sn_epoch;
 
-/* How fast a card trains. */
+/* How fast a card trains, or several. */
 typedef struct sn_pace {
-  double per_second; /* samples; 0: nothing fits */
+  double per_second; /* samples, of all GPUs; 0: nothing fits */
+  uint32_t gpus;     /* which are paid; 0 is one */
   double within;     /* nine of ten times lie from (1 - within) to (1 + within) of what is said; 0: not measured */
   bool calibrated;   /* snsim calibrate measured this machine */
   bool said;         /* its band stands beside what is said of the epoch */

@@ -18,8 +18,7 @@ void sn_gpus_print_name(const sn_run *run, FILE *out) {
 
 double sn_gpus_tokens(const sn_run *run, const sn_result *r) {
   sn_mesh mesh = sn_run_mesh(run);
-  double share = (double)sn_mesh_size(&mesh, SN_MESH_TP) * sn_mesh_size(&mesh, SN_MESH_PP);
-  return r->images_per_second * run->image_height / share;
+  return r->images_per_second * run->image_height / sn_mesh_world(&mesh);
 }
 
 /* False where it is not known by now: a file that lies elsewhere. */

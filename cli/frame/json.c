@@ -356,7 +356,8 @@ sn_status sn_json_write_failures(const sn_run *run, FILE *out, sn_err *err) {
 static sn_status write_answer(const sn_run *run, const sn_epoch *epoch, FILE *out, sn_err *err) {
   sn_answer *answer = *run->answer ? sn_answer_read(run->answer, err) : NULL;
   if (answer) sn_answer_put(answer, out, err);
-  if (epoch && err->code == SN_OK) sn_epoch_write(epoch, run->gpu, sn_answer_pace(answer, run), out, err);
+  if (epoch && err->code == SN_OK)
+    sn_epoch_write(epoch, run->gpu, sn_answer_pace(answer, run, sn_run_world(run)), out, err);
   sn_answer_free(answer);
   return err->code;
 }

@@ -516,7 +516,7 @@ static sn_status print_answer(const sn_run *run, sn_report_wish wish, const sn_o
   if (!answer) return err->code;
   print_question(run, answer, wish, out);
   char epoch[SN_EPOCH_TEXT];
-  sn_epoch_line(&wish.epoch, run->gpu, sn_answer_pace(answer, run), sn_report_run_unit(run), epoch);
+  sn_epoch_line(&wish.epoch, run->gpu, sn_answer_pace(answer, run, sn_run_world(run)), sn_report_run_unit(run), epoch);
   if (sn_answer_print(answer, sn_report_run_unit(run), epoch, out, err) == SN_OK) fputs("\n", out->stream);
   sn_answer_free(answer);
   return err->code;
@@ -563,7 +563,8 @@ static sn_status print_run(const sn_run *run, sn_report_wish wish, const sn_out 
   if (*run->answer && print_answer(run, wish, out, err) != SN_OK) return err->code;
   if (print_rows(run, &rest, wish, out, err) != SN_OK) return err->code;
   if (!*run->answer)
-    sn_epoch_print(&wish.epoch, run->gpu, sn_answer_pace(NULL, run), sn_report_run_unit(run), out->stream);
+    sn_epoch_print(&wish.epoch, run->gpu, sn_answer_pace(NULL, run, sn_run_world(run)), sn_report_run_unit(run),
+                   out->stream);
   for (uint32_t i = 0; wish.explain && i < run->n_results; i++)
     if (print_peak(run, &run->results[i], out, err) != SN_OK) return err->code;
   for (uint32_t i = 0; wish.steps && i < run->n_results; i++)

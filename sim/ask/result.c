@@ -263,7 +263,8 @@ static void add_times(const sn_result_source *s, sn_result *r) {
   r->events = trace->events;
   r->images_per_second = 0;
   if (r->iteration_ns > 0)
-    r->images_per_second = (double)batches * s->plan->route->batch / ((double)r->iteration_ns / 1e9);
+    r->images_per_second =
+        (double)batches * s->plan->route->batch * sn_mesh_copies(&s->iteration.mesh) / ((double)r->iteration_ns / 1e9);
 }
 
 /* A model's forward is one product of three as large. */

@@ -19,6 +19,11 @@ sn_mesh sn_run_mesh(const sn_run *run) {
   return mesh;
 }
 
+uint32_t sn_run_world(const sn_run *run) {
+  const sn_mesh mesh = sn_run_mesh(run);
+  return sn_mesh_world(&mesh);
+}
+
 sn_status sn_run_check_one_plan(const sn_run *run, sn_err *err) {
   const sn_mesh mesh = sn_run_mesh(run);
   if (sn_mesh_size(&mesh, SN_MESH_PP) == 1) return SN_OK;

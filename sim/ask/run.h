@@ -153,12 +153,12 @@ typedef struct sn_result {
   uint32_t recomputed_layers; /* extra forwards */
   /* Traffic, cache, extra forwards and times are of a whole iteration: all its batches and the update. Steps, their
    * times and instructions are those of its last batch, and the update. */
-  int64_t iteration_ns;  /* of a device with enough memory, where it does not fit */
-  int64_t compute_ns;    /* the compute lane busy; of a co-run plan all of them together */
-  int64_t stall_ns;      /* the compute lane waiting for a copy */
-  int64_t out_ns, in_ns; /* copying, each way */
-  int64_t allocation_ns; /* lanes held up by cudaMalloc and cudaFree (allocator "cuda") */
-  double images_per_second;
+  int64_t iteration_ns;          /* of a device with enough memory, where it does not fit */
+  int64_t compute_ns;            /* the compute lane busy; of a co-run plan all of them together */
+  int64_t stall_ns;              /* the compute lane waiting for a copy */
+  int64_t out_ns, in_ns;         /* copying, each way */
+  int64_t allocation_ns;         /* lanes held up by cudaMalloc and cudaFree (allocator "cuda") */
+  double images_per_second;      /* of all GPUs together */
   uint64_t instructions, events; /* of the plan, of the simulation */
   sn_corun_row corun;
   sn_shared_row shared;
@@ -345,8 +345,9 @@ typedef struct sn_run {
 
 void sn_run_free(sn_run *run);
 
-/* The mesh of its GPUs; of one GPU none. */
+/* The mesh of its GPUs; of one GPU none. And how many they are. */
 sn_mesh sn_run_mesh(const sn_run *run);
+uint32_t sn_run_world(const sn_run *run);
 /* Whether it is of a pipeline, each stage of which has a plan of its own. Where not, SN_OK; else SN_BAD_INPUT, which
  * says that such a run has nothing of one plan: steps, tensors, instructions. */
 sn_status sn_run_check_one_plan(const sn_run *run, sn_err *err);

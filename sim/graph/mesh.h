@@ -71,6 +71,11 @@ typedef struct sn_mesh {
 static inline uint32_t sn_mesh_size(const sn_mesh *mesh, sn_mesh_axis axis) {
   return mesh->size[axis] > 1 ? mesh->size[axis] : 1;
 }
+
+/* The ranks that see images of their own. */
+static inline uint32_t sn_mesh_copies(const sn_mesh *mesh) {
+  return sn_mesh_size(mesh, SN_MESH_FSDP) * sn_mesh_size(mesh, SN_MESH_DP);
+}
 /* GPUs in all; no more than SN_MESH_MOST of what was parsed. */
 uint32_t sn_mesh_world(const sn_mesh *mesh);
 static inline bool sn_mesh_is_one(const sn_mesh *mesh) {

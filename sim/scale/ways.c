@@ -54,7 +54,7 @@ static bool play(search *s, sn_planner *planner, const sn_mesh *mesh, sn_strateg
   w->result = result;
   w->fits = result->fits;
   w->device_bytes = result->fits ? result->peak_device_bytes : result->least_device_bytes;
-  w->images_per_second = result->images_per_second * sn_mesh_copies(mesh);
+  w->images_per_second = result->images_per_second;
   return result->fits;
 }
 

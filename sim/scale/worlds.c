@@ -20,10 +20,6 @@ typedef struct search {
   sn_err *err;
 } search;
 
-uint32_t sn_mesh_copies(const sn_mesh *mesh) {
-  return sn_mesh_size(mesh, SN_MESH_FSDP) * sn_mesh_size(mesh, SN_MESH_DP);
-}
-
 static sn_mesh_axis axis_of(const search *s) {
   return (sn_mesh_axis)(s->wish->scheme->sought - 1);
 }
@@ -52,7 +48,7 @@ static sn_status play(search *s, sn_planner *planner, sn_world *w) {
   if (sn_planner_result(planner, w->strategy, s->wish->device->memory_bytes, arena, result, s->err) != SN_OK)
     return s->err->code;
   w->result = result;
-  w->images_per_second = result->images_per_second * sn_mesh_copies(&w->mesh);
+  w->images_per_second = result->images_per_second;
   return SN_OK;
 }
 

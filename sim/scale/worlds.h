@@ -60,7 +60,4 @@ typedef struct sn_worlds {
 sn_worlds *sn_worlds_find(const sn_worlds_wish *wish, sn_err *err);
 void sn_worlds_free(sn_worlds *worlds);
 
-/* The ranks that see images of their own: a rank's images/s times these are those of all. */
-uint32_t sn_mesh_copies(const sn_mesh *mesh);
-
 #endif

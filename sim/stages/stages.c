@@ -105,7 +105,8 @@ static sn_status play(const maker *m, uint32_t strategy, sn_result *r) {
     r->shared.bubble_ns = played.time_ns > work ? played.time_ns - work : 0;
     r->shared.transfer_ns = slowest->transfer_ns;
     r->shared.exposed_ns = slowest->exposed_ns; /* waiting for other stages is the bubble's */
-    r->images_per_second = (double)m->micros * m->net->batch / ((double)r->iteration_ns / 1e9);
+    r->images_per_second =
+        (double)m->micros * m->net->batch * sn_mesh_copies(m->mesh) / ((double)r->iteration_ns / 1e9);
     sn_iteration iteration = m->options->iteration;
     iteration.accumulate = m->micros;
     sn_result_judge_shared(m->net, m->device, iteration, r);
