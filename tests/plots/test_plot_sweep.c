@@ -180,7 +180,7 @@ static void over_memory_and_gpus_the_limit_is_each_ones(void **unused) {
   free(script);
 }
 
-/* GiB of each mesh as many as it has images: one GPU begins what has one axis, and all GPUs' images are told. */
+/* GiB of each mesh as many as it has images: one GPU begins what has one axis. */
 static void schemes_over_the_number_of_gpus(void **unused) {
   (void)unused;
   static const char *const meshes[] = {"", "fsdp=2", "fsdp=4", "tp=2", "tp=2,fsdp=2", "tp=2,fsdp=4,prefetch=2"};
@@ -199,7 +199,7 @@ static void schemes_over_the_number_of_gpus(void **unused) {
   assert_string_equal(sn__sweep_scheme(&s.chart, 2, scheme), "tp=2,fsdp");
   assert_string_equal(sn__sweep_scheme(&s.chart, 3, scheme), "tp=2,fsdp,prefetch=2");
   char *script = script_of(&s);
-  assert_says(script, "$s0 << END\n1 1 100\n2 2 202\n4 4 408\nEND\n"); /* 2 x 101, 4 x 102 */
+  assert_says(script, "$s0 << END\n1 1 100\n2 2 101\n4 4 102\nEND\n");
   assert_says(script, "$s1 << END\n1 1 100\n2 8 103\nEND\n");
   assert_says(script, "$s2 << END\n4 16 NaN\nEND\n"); /* which does not begin with one GPU */
   assert_says(script, "$s3 << END\n8 32 NaN\nEND\n");
