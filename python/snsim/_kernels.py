@@ -20,6 +20,8 @@ _REQUIRES_GRAD, _DATA = torch.Tensor.requires_grad, torch.Tensor.data
 _FLASH_SM, _FLASH_MOST, _FLASH_ALIGN = 80, 256, 8
 _MASK_ALIGN = 16
 _HALVES = (torch.float16, torch.bfloat16)
+# Whether the efficient kernel reads fewer heads of keys, as newer versions say of themselves (2.15 does); in older ones it does not.
+_GROUPED = "memory-efficient attention also supports" in (torch.nn.functional.scaled_dot_product_attention.__doc__ or "").lower()
 
 
 def attention_kernel(sm: int, query: Tensor, key: Tensor, value: Tensor, mask: Optional[Tensor], grouped: bool) -> str:
@@ -29,7 +31,7 @@ def attention_kernel(sm: int, query: Tensor, key: Tensor, value: Tensor, mask: O
         return "math"
     if half and sm >= _FLASH_SM and mask is None and size <= _FLASH_MOST and value.shape[-1] == size:
         return "flash"
-    if grouped and query.shape[-3] != key.shape[-3]:
+    if grouped and query.shape[-3] != key.shape[-3] and not _GROUPED:
         return "math"
     align = 8 if half else 4
     return "efficient" if size % align == 0 and value.shape[-1] % align == 0 else "math"

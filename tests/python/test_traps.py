@@ -1,6 +1,7 @@
 """What a recording of fakes can get wrong, one by one: each against a figure or a fact that does not come from the recorder."""
 import copy
 import unittest
+from unittest import mock
 
 from support import Case, needs
 
@@ -12,6 +13,7 @@ from torch.utils.checkpoint import checkpoint
 
 import models
 import replay
+from snsim import _kernels
 
 
 def linear(width=16):
@@ -206,15 +208,17 @@ class Autocast(Case):
 
 
 class Kernels(Case):
-    def attention(self, heads, width, dtype, mask=False, sm=80):
+    def attention(self, heads, width, dtype, mask=False, sm=80, keys=None):
+        grouped = {"enable_gqa": True} if keys else {}
+
         def make(batch):
-            q, k, v = (nn.Parameter(torch.empty(1, heads, 8, width, dtype=dtype)) for _ in range(3))
+            q, k, v = (nn.Parameter(torch.empty(1, count, 8, width, dtype=dtype)) for count in (heads, keys or heads, keys or heads))
             holder = nn.ParameterList([q, k, v])
             bias = torch.zeros(8, 8, dtype=dtype, device="cuda")
 
             def step():
                 rows = [x.expand(batch, -1, -1, -1) for x in holder]
-                F.scaled_dot_product_attention(*rows, attn_mask=bias if mask else None, is_causal=not mask).sum().backward()
+                F.scaled_dot_product_attention(*rows, attn_mask=bias if mask else None, is_causal=not mask, **grouped).sum().backward()
             return [holder], [], step
         return " ".join(self.kernels(self.recorded(make, batch=2, sm=sm)))
 
@@ -227,6 +231,15 @@ class Kernels(Case):
             self.assertIn(expected, called, arguments)
             for other in {"flash", "efficient"} - {expected}:
                 self.assertNotIn(f"_{other}_attention", called, arguments)
+
+    def test_grouped_attention_by_rule(self):
+        """The efficient kernel reads fewer heads of keys where this version says so; elsewhere all scores are made."""
+        self.assertIn("_flash_attention", self.attention(4, 16, torch.bfloat16, keys=2))
+        for reads, expected in ((True, "_efficient_attention"), (False, "bmm")):
+            with mock.patch.object(_kernels, "_GROUPED", reads):
+                called = self.attention(4, 16, torch.float32, keys=2)
+            self.assertIn(expected, called)
+            self.assertEqual("_efficient_attention" in called, reads)
 
     def test_order_of_convolutions(self):
         """cuDNN's result lies as its input does, in whatever numbers and groups; PyTorch would ask the driver for some."""
