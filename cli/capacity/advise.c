@@ -365,6 +365,9 @@ static sn_status answer(adviser *a, sn_err *err) {
 /* What goes together. */
 static sn_status check(const sn_args *args, sn_err *err) {
   if (args->gpus > 0) return sn_advise_gpus_check(args, err);
+  if (args->global_batch > 0)
+    return sn_fail(err, SN_BAD_USAGE,
+                   "--global-batch is of all GPUs of --gpus N; of one it is --batch and --accumulate");
   if (args->front &&
       (args->runtime == SN_RUNTIME_PYTORCH || args->n_strategies > 0 || args->options.iteration.inference))
     return sn_fail(err, SN_BAD_USAGE,

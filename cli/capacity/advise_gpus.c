@@ -10,7 +10,7 @@
 
 #include <inttypes.h>
 
-enum { SHOWN = 24 }; /* rows of the table */
+enum { SHOWN = 24 /* rows of the table */, ACCUMULATE = 4 /* a column of it */ };
 
 /* Whole nodes, and as many as were said. */
 static sn_status check_nodes(const sn_question *q, sn_err *err) {
@@ -39,6 +39,7 @@ static sn_ways *find(const sn_question *q, sn_err *err) {
                        .device = &q->device,
                        .options = &q->options,
                        .gpus = q->args->gpus,
+                       .global_batch = q->args->global_batch,
                        .strategies = strategies};
   if (check_nodes(q, err) != SN_OK) return NULL;
   if (sn_gpus_strategies(q, strategies, &wish.n_strategies, err) != SN_OK) return NULL;
@@ -58,6 +59,7 @@ static void print_heading(const sn_question *q, FILE *out) {
   sn_capacity_print_net("how to split", q->args->net, q->net->name, out);
   sn_capacity_print_batch(q->net, out);
   fprintf(out, " a GPU at most, over %" PRIu32 " GPUs", q->args->gpus);
+  if (q->args->global_batch) fprintf(out, ", %" PRIu32 " an update", q->args->global_batch);
   sn_capacity_print_where(q, out);
   fputs("\n\n", out);
 }
@@ -85,6 +87,7 @@ static void print_row(const sn_question *q, const sn_way *w, bool best, sn_table
   sn_table_cell(table, "%s", *w->mesh.text ? w->mesh.text : "1 GPU");
   sn_table_cell(table, "%s", sn_strategy_name(w->strategy, name));
   sn_table_cell(table, "%" PRIu32, w->batch);
+  sn_table_cell(table, "%" PRIu32, w->accumulate);
   if (w->result) {
     sn_gpus_cells(table, q, &w->mesh, w->result);
   } else {
@@ -99,6 +102,7 @@ static sn_status print_table(const sn_question *q, const sn_ways *ways, const sn
                                      {"", "--parallel", SN_TABLE_TEXT},
                                      {"", "strategy", SN_TABLE_TEXT},
                                      {"batch", "a GPU", SN_TABLE_NUMBER},
+                                     {"batches", "an update", SN_TABLE_NUMBER},
                                      SN_GPUS_COLUMNS(q)};
   sn_table *table = sn_table_new(columns, sizeof columns / sizeof columns[0]);
   uint32_t shown = 0, left = 0;
@@ -109,6 +113,7 @@ static sn_status print_table(const sn_question *q, const sn_ways *ways, const sn
     else
       left++;
   }
+  if (q->args->global_batch == 0) sn_table_hide(table, ACCUMULATE); /* the same for all */
   sn_status status = sn_out_table(out, table, err);
   sn_table_free(table);
   if (left > 0) fprintf(out->stream, "%" PRIu32 " more: --json has all\n", left);
@@ -119,8 +124,10 @@ static sn_status print_best(const sn_question *q, const sn_ways *ways, FILE *out
   const sn_way *best = best_of(ways);
   char name[SN_STRATEGY_TEXT], left[SN_UNIT_TEXT];
   if (!best) return SN_OK;
-  fprintf(out, "\nfastest that fits: --parallel %s --strategy %s --batch %" PRIu32 "\n", best->mesh.text,
+  fprintf(out, "\nfastest that fits: --parallel %s --strategy %s --batch %" PRIu32, best->mesh.text,
           sn_strategy_name(best->strategy, name), best->batch);
+  if (q->args->global_batch) fprintf(out, " --accumulate %" PRIu32, best->accumulate);
+  fputs("\n", out);
   fprintf(out, "%s a GPU to spare\n", sn_print_bytes(q->device.memory_bytes - best->device_bytes, left));
   sn_net *net = sn_net_load(q->args->net, best->batch, q->args->image, err);
   if (net) sn_gpus_print_calls(q, net, &best->mesh, best->strategy, out, err);
@@ -146,6 +153,7 @@ static sn_status write_way(const sn_question *q, const sn_way *w, const char *be
   char name[SN_STRATEGY_TEXT];
   sn_json_put_text(&o, "strategy", sn_strategy_name(w->strategy, name));
   sn_json_put_count(&o, "batch", w->batch);
+  sn_json_put_count(&o, "accumulate", w->accumulate);
   sn_json_put_bool(&o, "fits", w->fits);
   sn_json_put_count(&o, "needed_bytes", w->device_bytes);
   sn_json_put_bool(&o, "planned", w->result != NULL);
@@ -207,6 +215,9 @@ sn_status sn_advise_gpus_check(const sn_args *args, sn_err *err) {
   if (option)
     return sn_fail(err, SN_BAD_USAGE,
                    "%s cannot be combined with --gpus, which looks for how to share; ask it of one split", option);
+  if (args->global_batch > 0 && args->options.iteration.accumulate > 0)
+    return sn_fail(err, SN_BAD_USAGE,
+                   "--global-batch says how many batches each way accumulates; leave --accumulate out");
   if (args->options.iteration.inference)
     return sn_fail(err, SN_BAD_USAGE, "--gpus is of training; leave --inference out");
   return SN_OK;

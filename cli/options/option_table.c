@@ -307,6 +307,9 @@ static const sn_option options[] = {
      "How to split over so many GPUs of the cluster: every dp and fsdp whose product they are, blocks run again or "
      "not, and 1, 2, 4 .. images at once of a GPU, up to --batch and as far as they fit; fastest first.",
      sn__parse_list, offsetof(sn_args, axes[SN_AXIS_GPUS])},
+    {"global-batch", "N", 0, SN_CMD_ADVISE, "How",
+     "With --gpus: images an update of all GPUs. Each way then accumulates as many batches as that takes.",
+     sn__parse_size, offsetof(sn_args, global_batch)},
     {"parallel", "KEY=N,..", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP, "How",
      "On several GPUs, and what the fullest of them holds: fsdp=N, PyTorch's fully_shard() of each block (with "
      "reshard=yes|no|N, keep-last=yes, prefetch=K, reduce=bf16); dp=N, DistributedDataParallel (bucket=25MiB, "

@@ -121,6 +121,7 @@ typedef struct sn_args {
   bool exact;
   uint64_t nodes;        /* 0: not given */
   uint32_t gpus;         /* of `advise`, that share an iteration; 0: not given */
+  uint32_t global_batch; /* with it, of all of them an update; 0: not given */
   sn_dialect_id dialect; /* of `graph` */
   sn_order order;
   uint32_t match_range, colours; /* of `memcost`; colours may be SN_COLOURS_ANCESTORS */

@@ -222,23 +222,28 @@ static void hold_outputs(maker *m) {
 
 /* ---- updates ---- */
 
-static uint64_t trained_bytes(const maker *m, bool mine) {
+/* Elements of a rank's parameters that are updated; `mine`: the stage's alone. */
+static uint64_t updated_elements(const maker *m, bool mine) {
   const sn_route *w = m->whole;
-  uint64_t bytes = 0;
-  for (uint32_t t = 0; t < w->n_tensors; t++)
-    if (w->tensors[t].role == SN_PARAMETER_GRADIENT && (!mine || is_mine(m, m->part_of_layer[w->tensors[t].layer])))
-      bytes += w->tensors[t].bytes;
-  return bytes;
+  sn_cut cuts[SN_PARAMETER_TENSORS];
+  uint64_t elements = 0;
+  for (uint32_t l = 0; l < w->n_layers; l++) {
+    if (w->weight_gradient[l] == SN_NONE || (mine && !is_mine(m, m->part_of_layer[l]))) continue;
+    uint32_t count = sn_cuts_of(w->net, &w->layers[l], sn_mesh_size(m->mesh, SN_MESH_TP), cuts);
+    for (uint32_t n = 0; n < count; n++)
+      elements += cuts[n].rows * cuts[n].each; /* of parameters, which were counted */
+  }
+  return elements;
 }
 
 /* What the optimizer makes for all parameters at once is as large as the stage's. */
 static uint32_t temporary_of(maker *m, uint32_t tensor) {
-  uint64_t all = trained_bytes(m, false);
+  uint64_t all = updated_elements(m, false);
   uint32_t *copy = &m->copy[tensor];
   const sn_tensor *t = &m->whole->tensors[tensor];
   if (*copy == SN_NONE)
     *copy = sn__edit_tensor(&m->e, t->layer, t->port, t->role,
-                            all > 0 ? t->bytes / all * trained_bytes(m, true) : t->bytes);
+                            all > 0 ? t->bytes / all * updated_elements(m, true) : t->bytes);
   return *copy;
 }
 

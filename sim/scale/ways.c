@@ -7,6 +7,7 @@
 #include "sim/parallel/times.h"
 #include "sim/scale/worlds.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +20,8 @@ typedef struct search {
   uint32_t room;
   sn_net *nets[BATCHES]; /* of 1, 2, 4 ..; the last that is there is the net's own batch */
   uint32_t n_nets;
+  uint32_t accumulate; /* of what is being tried */
+  bool uneven;         /* a mesh was left out for the global batch */
   sn_err *err;
   sn_err refused; /* why a mesh could not be asked about, the first */
 } search;
@@ -34,7 +37,7 @@ static sn_way *add(search *s, const sn_mesh *mesh, sn_strategy strategy, uint32_
     s->room = room;
   }
   sn_way *w = &s->all[s->ways->n_all++];
-  *w = (sn_way){.mesh = *mesh, .strategy = strategy, .batch = batch};
+  *w = (sn_way){.mesh = *mesh, .strategy = strategy, .batch = batch, .accumulate = s->accumulate};
   return w;
 }
 
@@ -71,12 +74,23 @@ static void note_refused(search *s) {
   *s->err = (sn_err)SN_ERR_INIT;
 }
 
+/* Batches an update; 0: the batch does not divide what is held. */
+static uint32_t batches_of(const search *s, const sn_mesh *mesh, uint32_t batch, const sn_options *options) {
+  uint64_t held = s->wish->global_batch, once = (uint64_t)sn_mesh_copies(mesh) * batch;
+  if (held == 0) return sn_iteration_batches(options->iteration);
+  return held % once == 0 && held / once <= SN_ITERATION_BATCHES ? (uint32_t)(held / once) : 0;
+}
+
 static sn_status try_batches(search *s, const sn_mesh *mesh, const sn_options *options) {
-  bool goes_on[SN_WAYS_STRATEGIES];
+  bool goes_on[SN_WAYS_STRATEGIES] = {false};
   uint32_t left = s->wish->n_strategies, before = s->ways->n_all;
   memset(goes_on, true, sizeof goes_on);
   for (uint32_t b = 0; b < s->n_nets && left > 0 && s->err->code == SN_OK; b++) {
-    sn_planner *planner = sn_planner_new(s->nets[b], s->wish->device, options, s->err);
+    sn_options own = *options;
+    own.iteration.accumulate = s->accumulate = batches_of(s, mesh, s->nets[b]->batch, options);
+    s->uneven = s->uneven || s->accumulate == 0;
+    if (s->accumulate == 0) continue;
+    sn_planner *planner = sn_planner_new(s->nets[b], s->wish->device, &own, s->err);
     left = 0;
     for (uint32_t i = 0; planner && i < s->wish->n_strategies && s->err->code == SN_OK; i++) {
       if (goes_on[i]) goes_on[i] = play(s, planner, mesh, s->wish->strategies[i], s->nets[b]->batch);
@@ -85,7 +99,7 @@ static sn_status try_batches(search *s, const sn_mesh *mesh, const sn_options *o
     sn_planner_free(planner);
   }
   if (is_refusal(s->err->code)) s->ways->n_all = before;
-  s->ways->meshes += s->err->code == SN_OK;
+  s->ways->meshes += s->ways->n_all > before && s->err->code == SN_OK;
   note_refused(s);
   return s->err->code;
 }
@@ -126,8 +140,12 @@ static sn_status try_meshes(search *s) {
     for (uint32_t dp = 1; dp <= gpus / tp && s->err->code == SN_OK; dp++)
       if (gpus / tp % dp == 0) try_sizes(s, tp, gpus / tp / dp, dp);
   }
-  if (s->err->code == SN_OK && s->ways->meshes == 0) *s->err = s->refused;
-  return s->err->code;
+  if (s->err->code != SN_OK || s->ways->meshes > 0) return s->err->code;
+  if (!s->uneven) return *s->err = s->refused, s->err->code;
+  return sn_fail(s->err, SN_BAD_USAGE,
+                 "--global-batch %" PRIu32 " is no multiple of the batches that %" PRIu32 " GPUs take at once; %" PRIu32
+                 " is one",
+                 s->wish->global_batch, gpus, gpus);
 }
 
 /* ---- ranking ---- */

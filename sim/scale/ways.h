@@ -9,7 +9,8 @@
  * A way is a mesh of all GPUs (every tp, fsdp and dp whose product they are, and that can be asked about:
  * sn_shard_refuses()), a strategy, and how many images a rank gets at once: 1, 2, 4 .. and the net's own batch, as long as
  * they fit. A mesh whose shards and states, with the tensors of the largest step, are more than there is is not planned.
- * Ways of different batches do different numbers of images an update; they are ranked by images/s of all GPUs.
+ * They are ranked by images/s of all GPUs. Ways of different batches do different numbers of images an update, unless that
+ * number is held: then each accumulates as many batches as it takes, and what does not divide it is no way.
  *
  * The front of memory and time: no other way is as fast with less memory.
  */
@@ -31,6 +32,7 @@ typedef struct sn_ways_wish {
   const sn_device *device;
   const sn_options *options; /* whose mesh is not looked at */
   uint32_t gpus;
+  uint32_t global_batch;         /* images an update of all GPUs; 0: as many as come out */
   const sn_strategy *strategies; /* of PyTorch */
   uint32_t n_strategies;
 } sn_ways_wish;
@@ -38,7 +40,8 @@ typedef struct sn_ways_wish {
 typedef struct sn_way {
   sn_mesh mesh;
   sn_strategy strategy;
-  uint32_t batch; /* of a rank */
+  uint32_t batch;      /* of a rank */
+  uint32_t accumulate; /* of those an update */
   bool fits;
   uint64_t device_bytes;    /* the plan's; without one what no plan goes below */
   const sn_result *result;  /* NULL: it was not planned */
