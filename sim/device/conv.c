@@ -52,8 +52,8 @@ static const double half_fill_tiles = 24, half_fill_by_tensor_cores = 4.25, half
  * multiprocessor loads while it multiplies, and reckons where they are. Of channels last they are cuDNN's. */
 static const double direct_rate = 0.2, direct_rate_rolled = 0.1, direct_unrolled = 9;
 
-/* How often their input and output go through memory for the filter's gradient: a block for each element of the window
- * reads all of its channel, and caches return a part of that. */
+/* How often their input and output go through memory for the filter's gradient in PyTorch's own kernel: a block for each
+ * element of the window reads all of its channel, and caches return a part of that. */
 static const double direct_filter_passes = 0.5;
 
 /* Frequency planes exist twice: as transformed, and transposed for the batched complex product. */
@@ -133,7 +133,8 @@ static double direct_bytes(const problem *x) {
 static int64_t direct_ns(const problem *x, sn_conv_kernel kernel, const sn_device *device, const sn_arithmetic *how) {
   double window = x->t * x->r * x->s, bandwidth = device->memory_bandwidth * device->memory_efficiency;
   double rate = window <= direct_unrolled || how->channels_last ? direct_rate : direct_rate_rolled;
-  double passes = kernel == SN_CONV_BACKWARD_FILTER ? fmax(1, direct_filter_passes * window) : 1;
+  bool by_window = kernel == SN_CONV_BACKWARD_FILTER && !how->channels_last;
+  double passes = by_window ? fmax(1, direct_filter_passes * window) : 1;
   double seconds = fmax(direct_flops(x) / (device->flops * rate), direct_bytes(x) * passes / bandwidth);
   return llround(fmin(seconds, SN_MAX_OP_SECONDS) * 1e9) + device->launch_ns;
 }

@@ -26,6 +26,7 @@ typedef struct conv_list {
 typedef struct layer_cost {
   int64_t ns[SN_PASSES];                      /* CONV, DECONV: all but the convolution kernels */
   int64_t launch_ns[SN_PASSES];               /* of that launches, but for an update's */
+  int64_t eager_less_ns;                      /* of an ACT's backward: what PyTorch's does not move */
   int64_t data_ns;                            /* an FC's DATA in its backward; 0: half of it */
   int64_t cast_inputs_ns, cast_parameters_ns; /* SN_CAST: of the gradient for one input, of those for all parameters */
   uint32_t sums; /* that its backward is made of: of a FORK one for each reader but the first */
@@ -200,6 +201,12 @@ static int64_t columns_ns(const sn_device *d, const sn_layer *layer, double x, d
   return llround(fmin(seconds, SN_MAX_OP_SECONDS) * 1e9) - moved(d, 2 * x, 0);
 }
 
+/* PyTorch's backward of an ACT reads the gradient and what was saved of it, and writes one result; cuDNN's reads both
+ * its input and its output. That of a PReLU has sums. */
+static int64_t eager_act_ns(const sn_device *d, const sn_layer *layer, const sn_traffic *t) {
+  return moved(d, (sn_layer_is_prelu(layer) ? 1 : 0.75) * t->bytes[SN_BACKWARD], t->launches[SN_BACKWARD]);
+}
+
 /* Whether a convolution beside a LAYER_NORM, which wants an image's channels side by side, so lies in PyTorch: what
  * its module turns for the norm is no copy, and nothing behind it turns back. */
 static bool lies_last(const sn_net *net, const sn_layer *layer) {
@@ -234,6 +241,7 @@ static bool add_layer(sn_costs *costs, const sn_net *net, uint32_t index, const 
     t.bytes[pass] /= norm;
     cost->ns[pass] = pass_ns(device, layer, pass, &how, &t);
   }
+  if (layer->op == SN_ACT) cost->eager_less_ns = cost->ns[SN_BACKWARD] - eager_act_ns(device, layer, &t);
   if (layer->op == SN_LAYER_NORM) cost->ns[SN_BACKWARD] += columns_ns(device, layer, x * elements(input), x);
   if (casts > 0) cost->ns[SN_FORWARD] += moved(device, casts, 1);
   if (layer->op == SN_FORK) cost->ns[SN_BACKWARD] -= cost->ns[SN_BACKWARD] % cost->sums; /* of whole ns */
@@ -419,7 +427,10 @@ static int64_t scale(int64_t ns, double factor) {
 void sn_costs_scale(sn_costs *costs, uint32_t layer, sn_pass pass, double step, double algorithms) {
   layer_cost *cost = own(costs, layer);
   if (!cost->measured[pass]) cost->ns[pass] = scale(cost->ns[pass], step);
-  if (!cost->measured[pass] && pass == SN_BACKWARD) cost->data_ns = scale(cost->data_ns, step);
+  if (!cost->measured[pass] && pass == SN_BACKWARD) {
+    cost->data_ns = scale(cost->data_ns, step);
+    cost->eager_less_ns = 0; /* the factor has it */
+  }
   for (sn_conv_kernel k = 0; k < SN_CONV_KERNELS && cost->conv; k++) {
     if (!belongs(k, pass)) continue;
     for (uint32_t i = 0; i < cost->conv[k].n_all; i++) {
@@ -463,7 +474,7 @@ void sn_costs_set_step(sn_costs *costs, uint32_t layer, sn_pass pass, int64_t ns
   layer_cost *cost = own(costs, layer);
   cost->ns[pass] = ns;
   cost->measured[pass] = costs->measured = true;
-  if (pass == SN_BACKWARD) cost->data_ns = 0;
+  if (pass == SN_BACKWARD) cost->data_ns = cost->eager_less_ns = 0;
   for (sn_conv_kernel k = 0; whole && k < SN_CONV_KERNELS && cost->conv; k++) {
     if (!belongs(k, pass)) continue;
     for (uint32_t i = 0; i < cost->conv[k].count; i++) {
@@ -527,9 +538,11 @@ static int64_t beside_ns(const sn_costs *costs, const sn_route *route, const sn_
 int64_t sn_costs_of(const sn_costs *costs, const sn_route *route, const sn_step *step, const uint8_t algo[2]) {
   if (sn_step_moves(step)) return beside_ns(costs, route, step);
   if (route->work) return sn__work_ns(costs->device, &route->work[step - route->steps]);
+  const layer_cost *cost = costs->layers[step->layer];
   int64_t ns = step->kernel == SN_SUM ? sn_costs_kernel(costs, step, algo, false)
                                       : sn_costs_step(costs, step->layer, step->pass, algo);
-  return sn_step_share(step, ns, costs->layers[step->layer]->launch_ns[step->pass]);
+  if (route->dialect->eager && step->pass == SN_BACKWARD) ns -= cost->eager_less_ns;
+  return sn_step_share(step, ns, cost->launch_ns[step->pass]);
 }
 
 int64_t sn_costs_host_ns(const sn_costs *costs, const sn_route *route, const sn_step *step) {

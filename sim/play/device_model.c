@@ -71,6 +71,7 @@ static int64_t compute_ns(const sn_device_model *m, const sn_instr *i, int64_t *
  * ahead. */
 static int64_t wait_for_host(sn_device_model *m, uint32_t step, int64_t ns) {
   const sn_route *route = m->plan->route;
+  if (!route->dialect->eager && !route->work) return 0;   /* has no host */
   if (route->steps[step].kernel == SN_TRANSFER) return 0; /* on a lane of its own */
   m->issued_ns += sn_costs_host_ns(m->costs, route, &route->steps[step]);
   int64_t wait = m->issued_ns > m->done_ns ? m->issued_ns - m->done_ns : 0;

@@ -320,8 +320,8 @@ static void layers_alike(void **state) {
   sn_net_free(net);
 }
 
-/* A depthwise convolution reads and writes its input, output and weights once, and for its
- * filter half of the window as often; arithmetic counts, too, a fifth of the lanes' peak, and in wide windows of channels
+/* A depthwise convolution reads and writes its input, output and weights once, and of channels first for its filter half
+ * of the window as often; arithmetic counts, too, a fifth of the lanes' peak, and in wide windows of channels
  * first a tenth. */
 static void direct_kernels_by_hand(void **state) {
   (void)state;
@@ -336,6 +336,12 @@ static void direct_kernels_by_hand(void **state) {
     double expected = k == SN_CONV_BACKWARD_FILTER ? 4.5 * once : once;
     assert_true(fabs((double)choices[0].ns - expected) <= 1);
   }
+  sn_net *same = one_conv(g);
+  sn_arithmetic lies = sn_device_arithmetic(&d, SN_FP32, false, 4);
+  lies.channels_last = true;
+  assert_true(sn_conv_choices(&same->layers[1], same->layers[0].out, SN_CONV_BACKWARD_FILTER, &d, &lies, choices) > 0);
+  assert_true(fabs((double)choices[0].ns - once) <= 1);
+  sn_net_free(same);
   d.memory_bandwidth = 1e18;
   for (uint32_t kernel = 3; kernel <= 5; kernel += 2) {
     g.conv.kernel = kernel;
