@@ -37,6 +37,11 @@ static void wake(player *p, uint32_t stage) {
   p->awake[p->n_awake++] = stage;
 }
 
+static uint32_t stage_of(const player *p, uint32_t part) {
+  assert(p->of->stages > 0);
+  return part % p->of->stages;
+}
+
 /* `sum` becomes a + b. Nothing is negative. */
 static sn_status add(int64_t a, int64_t b, int64_t *sum, sn_err *err) {
   if (!__builtin_add_overflow(a, b, sum)) return SN_OK;
@@ -45,7 +50,7 @@ static sn_status add(int64_t a, int64_t b, int64_t *sum, sn_err *err) {
 
 /* When what `end` made has come from the part `from` to `to`: at once on the same stage. */
 static sn_status arrive(const player *p, uint32_t from, uint32_t to, int64_t end, int64_t *when, sn_err *err) {
-  const bool same = from % p->of->stages == to % p->of->stages;
+  const bool same = stage_of(p, from) == stage_of(p, to);
   return add(end, same ? 0 : p->times->hop_ns, when, err);
 }
 
@@ -75,10 +80,10 @@ static void tell(player *p, uint32_t part, const sn_pipeline_entry *entry, int64
   const uint32_t parts = p->of->stages * p->of->chunks;
   if (entry->pass == SN_PIPELINE_FORWARD) {
     p->forward_end[at(p, part, entry->micro)] = end;
-    if (part + 1 < parts) wake(p, (part + 1) % p->of->stages);
+    if (part + 1 < parts) wake(p, stage_of(p, part + 1));
   } else {
     p->backward_end[at(p, part, entry->micro)] = end;
-    if (part > 0) wake(p, (part - 1) % p->of->stages);
+    if (part > 0) wake(p, stage_of(p, part - 1));
   }
 }
 
