@@ -5,10 +5,10 @@
 
 #include <inttypes.h>
 
-static bool has_size(const sn_record_storage *storage, uint32_t batch, uint64_t *bytes) {
+static bool has_size(sn_record_size size, uint32_t batch, uint64_t *bytes) {
   int64_t grown, all;
-  if (__builtin_mul_overflow(storage->bytes.b, (int64_t)batch, &grown)) return false;
-  if (__builtin_add_overflow(storage->bytes.a, grown, &all) || all < 0) return false;
+  if (__builtin_mul_overflow(size.b, (int64_t)batch, &grown)) return false;
+  if (__builtin_add_overflow(size.a, grown, &all) || all < 0) return false;
   *bytes = (uint64_t)all;
   return true;
 }
@@ -21,7 +21,7 @@ sn_status sn_record_check_batch(const sn_record *record, uint32_t batch, sn_err 
                    ", or record it at %" PRIu32,
                    batch, record->name, record->batches[0], record->batches[0], batch);
   for (uint32_t s = 0; s < record->n_storages; s++)
-    if (!has_size(&record->storages[s], batch, &bytes) || !sn_add(sum, bytes, &sum) || sum > SN_MAX_NET_BYTES)
+    if (!has_size(sn_record_size_of(record, s), batch, &bytes) || !sn_add(sum, bytes, &sum) || sum > SN_MAX_NET_BYTES)
       return sn_fail(err, SN_BAD_USAGE,
                      "--batch %" PRIu32 ": %s would need more than 2^52 bytes; choose a smaller batch", batch,
                      record->name);

@@ -56,10 +56,9 @@ static void find_parts(finder *f) {
 
 static bool is_aside(const finder *f, uint32_t storage, uint32_t result, uint32_t op) {
   const sn_record_life *life = &f->w->lives[0][storage];
-  const sn_record_storage *own = &f->record->storages[storage], *whole = &f->record->storages[result];
   uint32_t batch = f->record->batches[0];
   return is_made(f, storage) && !f->changed[storage] && !life->at_end && f->touched[storage] == op &&
-         sn_record_bytes(own, batch) < sn_record_bytes(whole, batch);
+         sn_record_bytes(f->record, storage, batch) < sn_record_bytes(f->record, result, batch);
 }
 
 /* Whether it makes any. */

@@ -3,6 +3,9 @@
 
 #include <stdlib.h>
 
+enum { MOST_MADE = (1 << 27) - 1 }; /* of sn_record_life.made: iterations have fewer operations */
+_Static_assert(MOST_MADE / 2 > SN_MAX_LAYERS, "an operation that is run again has a number, too");
+
 typedef struct walk {
   const struct sn_recorded *recorded;
   const sn_record *record;
@@ -30,8 +33,8 @@ static void be_born(walk *w, uint32_t storage, uint32_t at, uint8_t phase) {
   uint32_t s = whose(w, storage);
   sn_record_life *life = &w->lives[s];
   if (w->held[s] + w->kept[s] == 0 && life->stay == SN_RECORD_ELSEWHERE) {
-    life->phase = phase;
-    life->made = at;
+    life->phase = phase & 3u;
+    life->made = at & MOST_MADE;
     life->stay = w->begun ? SN_RECORD_MADE : SN_RECORD_ELSEWHERE;
   }
   w->held[s]++;

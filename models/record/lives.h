@@ -23,11 +23,11 @@ typedef enum sn_record_stay {
 } sn_record_stay;
 
 typedef struct sn_record_life {
-  uint8_t stay;       /* sn_record_stay */
-  uint8_t phase;      /* sn_record_phase in which it was born */
-  bool at_end;        /* Python has it when the iteration ends */
+  uint32_t stay : 2;  /* sn_record_stay */
+  uint32_t phase : 2; /* sn_record_phase in which it was born */
+  bool at_end : 1;    /* Python has it when the iteration ends */
+  uint32_t made : 27; /* operation of the iteration; of what was there before it 0 */
   uint32_t same;      /* the storage whose bytes it has: itself, unless it is a sum in place */
-  uint32_t made;      /* operation of the iteration; of what was there before it 0 */
   uint32_t held;      /* the last one at which Python has it */
   uint32_t first_use; /* the first operation that reads or changes it */
   uint32_t kept;      /* the last one at which a handle or a ghost has it; SN_NONE: none does in this iteration */

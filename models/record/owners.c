@@ -21,8 +21,8 @@ bool sn_record_has_rows(const sn_record *record) {
 }
 
 static uint64_t bytes_of(const finder *f, uint32_t storage) {
-  const sn_record_size *bytes = &f->record->storages[storage].bytes;
-  return bytes->b == 0 ? (uint64_t)bytes->a : 0;
+  const sn_record_size size = sn_record_size_of(f->record, storage);
+  return size.b == 0 ? (uint64_t)size.a : 0;
 }
 
 /* Parameters of a storage one after the other, the first one first. */

@@ -57,15 +57,16 @@ void *sn__list_adopt(sn__reader *r, sn__list *list, size_t size) {
   return items;
 }
 
-/* FNV-1a, a word at a time. */
+/* A word at a time, by a multiplier whose bits are spread: sizes are small numbers. */
 static uint32_t mix(const void *item, size_t size) {
   const unsigned char *at = item;
-  uint64_t hash = 14695981039346656037u, word;
+  uint64_t hash = 0, word;
   for (; size >= sizeof word; size -= sizeof word, at += sizeof word) {
     memcpy(&word, at, sizeof word);
-    hash = (hash ^ word) * 1099511628211u;
+    hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+    hash ^= hash >> 32;
   }
-  return (uint32_t)(hash >> 32) % SN__RECENT;
+  return (uint32_t)hash % SN__RECENT;
 }
 
 sn_status sn__list_share(sn__reader *r, sn__list *list, sn__recent *recent, const void *item, size_t size,
@@ -300,6 +301,7 @@ static sn_status hand_over(sn__reader *r) {
   record->refs = sn__list_adopt(r, &r->refs, sizeof *record->refs);
   record->arguments = sn__list_adopt(r, &r->arguments, sizeof *record->arguments);
   record->events = sn__list_adopt(r, &r->events, sizeof *record->events);
+  record->sizes = sn__list_adopt(r, &r->sizes, sizeof *record->sizes);
   record->works = sn__list_adopt(r, &r->works, sizeof *record->works);
   record->convs = sn__list_adopt(r, &r->convs, sizeof *record->convs);
   record->products = sn__list_adopt(r, &r->products, sizeof *record->products);
@@ -324,6 +326,7 @@ static sn_record *read_all(const char *path, source *from, sn_arena *arena, sn_e
   free(r.refs.items);
   free(r.arguments.items);
   free(r.events.items);
+  free(r.sizes.items);
   free(r.works.items);
   free(r.convs.items);
   free(r.products.items);

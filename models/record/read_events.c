@@ -155,10 +155,12 @@ static sn_status read_op(sn__reader *r, const cJSON *array) {
     at[i] = item;
   }
   uint64_t phase;
+  uint32_t kernel;
   const sn_record *record = r->record;
   sn_record_op op = {.first_ref = r->refs.count, .summand = SN_NONE};
-  if (sn__read_id(r, at[1], "kernel", record->n_kernels, &op.kernel) != SN_OK ||
-      sn__read_count(r, at[2], "phase", 0, 2, &phase) != SN_OK || read_node(r, at[3], &op.node) != SN_OK ||
+  if (sn__read_id(r, at[1], "kernel", record->n_kernels, &kernel) != SN_OK) return r->err->code;
+  op.kernel = kernel & 0xffffffu;
+  if (sn__read_count(r, at[2], "phase", 0, 2, &phase) != SN_OK || read_node(r, at[3], &op.node) != SN_OK ||
       sn__read_id(r, at[4], "call", record->n_calls, &op.call) != SN_OK ||
       read_refs(r, at[5], "reads", false, &op.n_reads) != SN_OK ||
       read_refs(r, at[6], "makes", true, &op.n_makes) != SN_OK ||
@@ -166,7 +168,7 @@ static sn_status read_op(sn__reader *r, const cJSON *array) {
     return r->err->code;
   if (!cJSON_IsString(at[11])) return sn__read_fail(r, "dtype: a text was expected");
   op.narrow = strcmp(at[11]->valuestring, "bfloat16") == 0 || strcmp(at[11]->valuestring, "float16") == 0;
-  op.phase = (uint8_t)phase;
+  op.phase = phase & 3u;
   if (read_rest(r, item, &op) != SN_OK) return r->err->code;
   sn_record_op *kept = sn__list_add(r, &r->ops, sizeof *kept);
   if (!kept) return r->err->code;

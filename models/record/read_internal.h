@@ -43,8 +43,8 @@ typedef struct sn__reader {
   unsigned line;
   sn_record *record;
   sn_arena *arena;
-  sn__list ops, refs, arguments, events, works, convs, products;
-  sn__recent recent_works, recent_convs, recent_products;
+  sn__list ops, refs, arguments, events, sizes, works, convs, products;
+  sn__recent recent_sizes, recent_works, recent_convs, recent_products;
   sn__list storages, handles, ghosts; /* sn__alive */
   sn__list call_stack;                /* uint32_t */
   sn__quick quick;

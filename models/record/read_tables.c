@@ -49,19 +49,27 @@ static sn_status add_call(sn__reader *r, const cJSON *row, void *place) {
   return sn__read_id(r, sn__read_item(row, 1), "calls: module", r->record->n_modules, &call->module);
 }
 
-static sn_status add_storage(sn__reader *r, const cJSON *row, void *place) {
-  static const char *const roles[] = {"parameter", "buffer", "given", "state", "value"};
-  sn_record_storage *storage = place;
+static sn_status read_bytes(sn__reader *r, const cJSON *row, sn_record_storage *storage) {
   sn_record_size a, b;
+  uint32_t size;
   if (sn__read_size(r, sn__read_item(row, 0), "storages: a", &a) != SN_OK ||
       sn__read_size(r, sn__read_item(row, 1), "storages: b", &b) != SN_OK)
     return r->err->code;
-  storage->bytes = (sn_record_size){a.a, b.a};
+  const sn_record_size bytes = {a.a, b.a};
+  if (sn__list_share(r, &r->sizes, &r->recent_sizes, &bytes, sizeof bytes, &size) != SN_OK) return r->err->code;
+  storage->size = size & 0xffffffu;
+  return SN_OK;
+}
+
+static sn_status add_storage(sn__reader *r, const cJSON *row, void *place) {
+  static const char *const roles[] = {"parameter", "buffer", "given", "state", "value"};
+  sn_record_storage *storage = place;
+  if (read_bytes(r, row, storage) != SN_OK) return r->err->code;
   if (!cJSON_IsString(sn__read_item(row, 3))) return sn__read_fail(r, "storages: a device was expected, \"cuda\"");
   storage->on_gpu = strncmp(sn__read_item(row, 3)->valuestring, "cuda", 4) == 0;
   for (size_t i = 0; i < sizeof roles / sizeof *roles && cJSON_IsString(sn__read_item(row, 4)); i++) {
     if (strcmp(sn__read_item(row, 4)->valuestring, roles[i]) != 0) continue;
-    storage->role = (uint8_t)i;
+    storage->role = i & 7u;
     return SN_OK;
   }
   return sn__read_fail(r, "storages: a role is one of parameter, buffer, given, state, value");

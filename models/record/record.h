@@ -3,7 +3,7 @@
  * for every batch that it was recorded for.
  *
  *   sn_record *record = sn_record_load("mine.rec", arena, &err);
- *   sn_record_bytes(&record->storages[s], batch)          a + b x batch
+ *   sn_record_bytes(record, s, batch)          a + b x batch
  *   sn_net_load("mine.rec", 64, 0, &err)                 the network of one (record_net.h)
  *
  * Ids count from 0 in the order of the file. What the file says is checked: an id out of its table, a storage that is
@@ -38,11 +38,13 @@ typedef enum sn_record_role {
   SN_RECORD_ROLES
 } sn_record_role;
 
+/* Many have the same bytes, record->sizes[size]. */
 typedef struct sn_record_storage {
-  sn_record_size bytes;
-  uint8_t role; /* sn_record_role */
-  bool on_gpu;
+  uint32_t size : 24;
+  uint32_t role : 7; /* sn_record_role */
+  bool on_gpu : 1;
 } sn_record_storage;
+_Static_assert(SN_RECORD_MOST_EVENTS < 1 << 24, "there are no more storages, or kernels");
 
 /* Bits of sn_record_kernel.flags. */
 enum {
@@ -102,14 +104,15 @@ typedef struct sn_record_work {
 
 /* One operation. Its storages are refs[first_ref ..]: those it reads, then makes, then changes. */
 typedef struct sn_record_op {
-  uint32_t kernel, call, work; /* record->works[] */
+  uint32_t kernel : 24;
+  bool adds_in_place : 1; /* a sum of gradients that PyTorch writes over its first summand, which is `summand` */
+  bool narrow : 1;        /* its first output has two bytes an element */
+  uint32_t phase : 2;     /* sn_record_phase */
+  uint32_t call, work;    /* record->works[] */
   int32_t
       node; /* of autograd: made by it, forward; being differentiated, backward; below 0: none. One beyond is INT32_MAX */
   uint32_t first_ref, n_reads, n_makes, n_changes;
   uint32_t summand;
-  bool adds_in_place; /* a sum of gradients that PyTorch writes over its first summand, which is `summand` */
-  bool narrow;        /* its first output has two bytes an element */
-  uint8_t phase;      /* sn_record_phase */
 } sn_record_op;
 
 typedef enum sn_record_kind {
@@ -150,6 +153,7 @@ typedef struct sn_record {
   const sn_record_module *modules;
   const sn_record_call *calls;
   const sn_record_storage *storages;
+  const sn_record_size *sizes; /* of storages */
   const sn_record_parameter *parameters;
   uint32_t n_ops, n_refs, n_events, n_arguments;
   const sn_record_op *ops;
@@ -169,9 +173,13 @@ sn_record *sn_record_parse(const char *name, const char *bytes, size_t size, str
 /* SN_BAD_USAGE for a batch that it does not hold for, or at which a storage has no size. */
 sn_status sn_record_check_batch(const sn_record *record, uint32_t batch, sn_err *err);
 
+static inline sn_record_size sn_record_size_of(const sn_record *record, uint32_t storage) {
+  return record->sizes[record->storages[storage].size];
+}
 /* For a batch that was checked; 0 where a storage is not on the GPU. */
-static inline uint64_t sn_record_bytes(const sn_record_storage *storage, uint32_t batch) {
-  return storage->on_gpu ? (uint64_t)(storage->bytes.a + storage->bytes.b * (int64_t)batch) : 0;
+static inline uint64_t sn_record_bytes(const sn_record *record, uint32_t storage, uint32_t batch) {
+  const sn_record_size size = sn_record_size_of(record, storage);
+  return record->storages[storage].on_gpu ? (uint64_t)(size.a + size.b * (int64_t)batch) : 0;
 }
 static inline double sn_record_amount(sn_record_size size, uint32_t batch) {
   return (double)size.a + (double)size.b * batch;

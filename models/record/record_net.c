@@ -272,8 +272,7 @@ static void set_batch(sn_net *net, sn_layer *layers, uint32_t batch) {
     net->macs += layers[w->layer[i]].macs;
   }
   for (uint32_t s = 0; s < w->record->n_storages; s++)
-    if (w->record->storages[s].role == SN_RECORD_GIVEN)
-      net->data_bytes += sn_record_bytes(&w->record->storages[s], batch);
+    if (w->record->storages[s].role == SN_RECORD_GIVEN) net->data_bytes += sn_record_bytes(w->record, s, batch);
 }
 
 static bool make_data(sn_net *net, sn_arena *arena) {
@@ -285,6 +284,19 @@ static bool make_data(sn_net *net, sn_arena *arena) {
   net->values = value;
   net->inputs = inputs;
   return true;
+}
+
+static bool has_sums_in_place(const sn_record *record) {
+  for (uint32_t i = 0; i < record->n_ops; i++)
+    if (record->ops[i].adds_in_place) return true;
+  return false;
+}
+
+/* Once where both are the same. */
+static bool find_lives(struct sn_recorded *w, sn_arena *arena) {
+  w->lives[0] = sn_record_lives_find(w, false, arena);
+  w->lives[1] = has_sums_in_place(w->record) ? sn_record_lives_find(w, true, arena) : w->lives[0];
+  return w->lives[0] && w->lives[1];
 }
 
 static sn_status make(maker *m, uint32_t batch) {
@@ -302,8 +314,7 @@ static sn_status make(maker *m, uint32_t batch) {
       make_layers(m, &net->n_layers) != SN_OK)
     return m->err->code;
   w->layer = m->layer;
-  for (int in_place = 0; in_place < 2; in_place++)
-    if (!(w->lives[in_place] = sn_record_lives_find(w, in_place, m->arena))) return sn_fail_memory(m->err);
+  if (!find_lives(w, m->arena)) return sn_fail_memory(m->err);
   if (!(w->owners = sn_record_owners_find(w, m->arena))) return sn_fail_memory(m->err);
   if (w->backwards == 1 && !sn__record_find_kinds(w, m->layers, m->arena)) return sn_fail_memory(m->err);
   net->name = m->record->name;

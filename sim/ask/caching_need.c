@@ -100,16 +100,32 @@ static void add_state(blocks *b, const sn_device *device) {
   }
 }
 
+static void count_block(void *self, sn_resident_tensor t) {
+  (void)t;
+  ++((blocks *)self)->n_before;
+}
+
+/* How many there may be: of layers, or of what a recording has. */
+static void count_blocks(blocks *b, size_t *before, size_t *made) {
+  *before = MOST_BEFORE * (size_t)b->route->n_layers;
+  *made = MOST_MADE * (size_t)b->route->n_layers + SN_OPTIMIZER_TABLES;
+  if (!b->route->net->recorded) return;
+  sn_resident_walk walk = walk_of(b, count_block);
+  sn_resident_walk_all(&walk);
+  *before = *made = b->n_before;
+  b->n_before = 0;
+}
+
 static sn_status make_blocks(blocks *b, const sn_route *route, const sn_device *device, const sn_options *options,
                              sn_err *err) {
-  const struct sn_recorded *recorded = route->net->recorded;
-  size_t layers = route->n_layers, storages = recorded ? recorded->record->n_storages : 0;
+  size_t before, made;
   *b = (blocks){.route = route,
                 .context_bytes = sn_device_context(device, route->net, true),
                 .options = options,
-                .optimizer = sn_optimizer_on(options->iteration.optimizer, route->net),
-                .before = malloc((MOST_BEFORE * layers + storages + 2) * sizeof *b->before),
-                .made = malloc((MOST_MADE * layers + storages + SN_OPTIMIZER_TABLES + 1) * sizeof *b->made)};
+                .optimizer = sn_optimizer_on(options->iteration.optimizer, route->net)};
+  count_blocks(b, &before, &made);
+  b->before = malloc((before + 2) * sizeof *b->before);
+  b->made = malloc((made + 1) * sizeof *b->made); /* and the workspace of cuBLAS */
   if (!b->before || !b->made) return sn_fail_memory(err);
   sn_resident_walk walk = walk_of(b, add_before);
   sn_resident_walk_all(&walk);

@@ -290,8 +290,7 @@ static sn_status add_caching(sn__question *q, sn_strategy strategy, const sn_pla
   return status;
 }
 
-static sn_status add_result(sn__question *q, sn_strategy strategy, const sn_plan *plan, const sn_trace *trace,
-                            sn_result *r) {
+static sn_status add_result(sn__question *q, sn_strategy strategy, const sn_plan *plan, sn_trace *trace, sn_result *r) {
   sn_result_source source = {.plan = plan,
                              .packings = &q->packings,
                              .use = plan->use,
@@ -302,6 +301,7 @@ static sn_status add_result(sn__question *q, sn_strategy strategy, const sn_plan
                              .external = q->options->external,
                              .want_steps = q->options->want_steps};
   sn_status status = sn_result_fill(&source, strategy, q->arena, r, q->err);
+  sn_trace_clear(trace); /* gone before anything else is found out */
   if (sn_plan_is_corun(plan) && status == SN_OK)
     status = sn_corun_plans_tell(&q->corun, q->options, plan, q->arena, &r->corun, q->err);
   if (r->shared.world > 0) sn_result_judge_shared(q->net, q->device, q->options->iteration, r);

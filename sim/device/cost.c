@@ -308,23 +308,23 @@ sn_costs *sn_costs_new_in(const sn_net *net, const sn_device *device, sn_iterati
   for (uint32_t i = 0; good && i < net->n_layers; i++) good = add_layer(costs, net, i, &widths, device, &twins);
   sn_widths_clear(&widths);
   if (good) sn_costs_set_optimizer(costs, net, device, SN_OPTIMIZER_MOMENTUM);
-  if (!good)
-    sn_fail_memory(err);
-  else if (slowest(costs, net->n_layers) >= SN_MAX_OP_SECONDS)
+  if (good && slowest(costs, net->n_layers) < SN_MAX_OP_SECONDS) return costs;
+  if (!good) sn_fail_memory(err);
+  if (good)
     sn_fail(err, SN_BAD_INPUT,
             "network %s at batch %u: an iteration on %s would take more than %.0f days; choose a smaller batch",
             net->name, net->batch, device->name, SN_MAX_OP_SECONDS / 86400);
-  else
-    return costs;
   sn_arena_free(arena);
   return NULL;
 }
 
 /* Every layer its own. `workspaces`: see sn_costs_copy_fastest(); NULL: all algorithms there are. */
 static bool separate(sn_costs *costs, const sn_net *net, const uint64_t *workspaces) {
-  layer_cost *own = sn_arena_alloc(costs->arena, net->n_layers, sizeof *own);
+  const uint32_t n_own = net->recorded ? 1 : net->n_layers; /* what a recording's steps cost is the route's */
+  layer_cost *own = sn_arena_alloc(costs->arena, n_own, sizeof *own);
   bool good = own != NULL;
-  for (uint32_t i = 0; i < net->n_layers && good; i++) {
+  for (uint32_t i = n_own; i < net->n_layers; i++) costs->layers[i] = own;
+  for (uint32_t i = 0; i < n_own && good; i++) {
     own[i] = *costs->layers[i];
     costs->layers[i] = &own[i];
     if (own[i].conv) good = workspaces ? copy_fastest(costs, &own[i], workspaces[i]) : copy_lists(costs, &own[i]);

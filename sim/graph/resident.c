@@ -110,7 +110,7 @@ static void show_recorded(const sn_resident_walk *w) {
   const sn_record_life *lives = recorded->lives[!w->dialect->sums_apart];
   for (uint32_t s = 0; s < recorded->record->n_storages; s++) {
     const sn_record_storage *storage = &recorded->record->storages[s];
-    uint64_t bytes = sn_record_bytes(storage, w->net->batch);
+    uint64_t bytes = sn_record_bytes(recorded->record, s, w->net->batch);
     if (is_sharded(w)) bytes = sn_cut_recorded(recorded, s, bytes, sn_mesh_size(&w->iteration.mesh, SN_MESH_FSDP));
     bool aside = !w->dialect->eager && recorded->aside && recorded->aside[s];
     if ((lives[s].stay != SN_RECORD_RESIDENT && !aside) || bytes == 0) continue;

@@ -113,8 +113,8 @@ typedef struct sn_permit {
 
 struct sn_step {
   uint32_t layer;
-  sn_pass pass;
-  sn_kernel kernel;
+  sn_pass pass : 8;
+  sn_kernel kernel : 8;
   uint32_t sum;                      /* SN_SUM: route->sums[sum]; SN_TRANSFER, SN_PACK and SN_UNPACK: transfers[sum] */
   uint32_t parameter;                /* of the update's four kernels: 0 weights or gamma, 1 bias or beta; SN_CAST: whose
                                         gradient is copied, SN_NONE: an input's */

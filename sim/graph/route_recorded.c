@@ -62,7 +62,7 @@ static bool is_tensor(const maker *m, uint32_t storage) {
   const sn_record_life *life = &m->lives[storage];
   if (!m->route->dialect->eager && m->w->aside && m->w->aside[storage]) return false;
   bool here = life->stay == SN_RECORD_MADE || life->stay == SN_RECORD_CARRIED;
-  return here && sn_record_bytes(&m->record->storages[storage], m->net->batch) > 0;
+  return here && sn_record_bytes(m->record, storage, m->net->batch) > 0;
 }
 
 static sn_role role_of(const maker *m, const sn_record_life *life) {
@@ -78,7 +78,7 @@ static sn_status make_tensors(maker *m, sn_err *err) {
     m->tensor[s] = SN_NONE;
     if (!is_tensor(m, s)) continue;
     if (s >= known && m->route->tensors_again == 0) m->route->tensors_again = *n;
-    uint64_t bytes = sn_record_bytes(&m->record->storages[s], m->net->batch);
+    uint64_t bytes = sn_record_bytes(m->record, s, m->net->batch);
     m->tensors[*n] =
         (sn_tensor){.layer = m->w->layer[m->lives[s].made], .role = role_of(m, &m->lives[s]), .bytes = bytes};
     if (s < known)
@@ -218,8 +218,8 @@ static void be_born(maker *m, uint32_t index, const uint32_t *makes, uint32_t n_
 static bool keeps_more(const maker *m, const sn_record_op *op) {
   const uint32_t *makes = &m->record->refs[op->first_ref + op->n_reads];
   for (uint32_t i = 1; i < op->n_makes; i++) {
-    const sn_record_size *bytes = &m->record->storages[makes[i]].bytes;
-    if (bytes->a > 0 || bytes->b > 0) return true;
+    const sn_record_size size = sn_record_size_of(m->record, makes[i]);
+    if (size.a > 0 || size.b > 0) return true;
   }
   return false;
 }
@@ -236,7 +236,7 @@ static double bytes_of(const maker *m, const sn_record_op *op, const sn_record_t
 static uint32_t columns_of(const maker *m, const sn_record_op *op) {
   if (op->n_makes < 2) return 0;
   uint32_t factors = m->record->refs[op->first_ref + op->n_reads + 1];
-  uint64_t bytes = sn_record_bytes(&m->record->storages[factors], m->net->batch);
+  uint64_t bytes = sn_record_bytes(m->record, factors, m->net->batch);
   return (uint32_t)sn_min(bytes / (op->narrow ? 2 : 4), SN_MAX_DIM);
 }
 
@@ -455,7 +455,7 @@ static bool resize_tensors(const maker *m, const maker *known, sn_tensor *tensor
     if (!here) continue;
     if (n == m->route->n_tensors) return false;
     tensors[n] = known->route->tensors[n];
-    tensors[n].bytes = sn_record_bytes(&m->record->storages[s], m->net->batch);
+    tensors[n].bytes = sn_record_bytes(m->record, s, m->net->batch);
     m->route->tensor_bytes += tensors[n++].bytes;
   }
   return n == m->route->n_tensors;

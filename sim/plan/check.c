@@ -50,6 +50,7 @@ typedef struct checker {
   bool *signalled;
   state *states;
   uint32_t *touched; /* per tensor, copy and lane: the last use */
+  uint32_t n_copies; /* 1: of a plan that copies nothing out, on the device alone */
   uint32_t *needs;   /* per access of the route: the version it needs */
   sn__regions pool, external;
   uint32_t next_step, next_again; /* again: of those that the route says */
@@ -84,7 +85,7 @@ static const char *name(const checker *c, uint32_t tensor, char *text) {
 
 /* One a lane. */
 static uint32_t *touched_of(const checker *c, copy_kind copy, uint32_t tensor) {
-  return &c->touched[((size_t)tensor * COPIES + copy) * c->n_lanes];
+  return &c->touched[((size_t)tensor * c->n_copies + copy) * c->n_lanes];
 }
 
 static bool behind(const checker *c, uint8_t lane, const uint32_t *clocks) {
@@ -472,6 +473,12 @@ static void find_next_step(checker *c) {
   }
 }
 
+static uint32_t copies_of(const sn_plan *plan) {
+  for (const sn_instr *i = plan->instrs; i < plan->instrs + plan->n_instrs; i++)
+    if (i->kind == SN_COPY_OUT || i->kind == SN_COPY_IN) return COPIES;
+  return DEVICE + 1;
+}
+
 static bool make_room(checker *c) {
   const sn_route *route = c->route;
   size_t fences = (size_t)c->plan->n_fences + 1;
@@ -479,7 +486,8 @@ static bool make_room(checker *c) {
   c->signalled = calloc(fences, sizeof *c->signalled);
   c->states = calloc(route->n_tensors, sizeof *c->states);
   c->needs = calloc((size_t)route->n_accesses + 1, sizeof *c->needs);
-  c->touched = calloc((size_t)route->n_tensors * COPIES * c->n_lanes, sizeof *c->touched);
+  c->n_copies = copies_of(c->plan);
+  c->touched = calloc((size_t)route->n_tensors * c->n_copies * c->n_lanes, sizeof *c->touched);
   bool good = c->fences && c->signalled && c->states && c->needs && c->touched;
   if (!good || !c->corun) return good;
   c->objects = calloc((size_t)route->n_layers * SN_OBJECT_KINDS, sizeof *c->objects);

@@ -102,7 +102,8 @@ static replay *replay_copy(const replay *r, sn_err *err) {
 }
 
 static uint32_t step_of(const replay *r) {
-  return r->iteration > 0 ? r->script->requests[r->next_request].step : SN_NONE;
+  const script *s = r->script;
+  return r->iteration > 0 ? s->plan->instrs[s->requests[r->next_request].instr].step : SN_NONE;
 }
 
 /* What the next request asks for. */
@@ -214,11 +215,11 @@ static sn_status obey(replay *r, const request *q, sn_err *err) {
 static sn_status obey_all(replay *r, bool last, sn_err *err) {
   const script *s = r->script;
   bool ends = r->brief && last && r->iteration == SN_CACHING_ITERATIONS;
-  uint32_t end = last ? s->route->n_steps : s->route->first_update, n = ends ? s->n_until_taken : s->n_requests;
+  uint32_t n = ends ? s->n_until_taken : s->n_requests;
   for (uint32_t i = r->next_request; i < n; i++) {
     const request *q = &s->requests[i];
     r->next_request = i;
-    sn_status status = q->step < end ? obey(r, q, err) : SN_OK;
+    sn_status status = last || s->plan->instrs[q->instr].step < s->route->first_update ? obey(r, q, err) : SN_OK;
     if (status != SN_OK) return status;
   }
   bool all_given = ends || (last && s->gives_all);

@@ -5,10 +5,13 @@
 
 #include <stdlib.h>
 
-static void add_request(sn__caching_script *s, sn__caching_kind kind, uint32_t id, uint32_t step,
+#define MOST_INSTRS ((1u << 29) - 1) /* of sn__caching_request.instr */
+
+static void add_request(sn__caching_script *s, sn__caching_kind kind, uint32_t id, const sn_instr *instr,
                         sn_caching_size size) {
   bool gradient = kind == SN__GIVE && sn__caching_is_gradient(s, id);
-  s->requests[s->n_requests++] = (sn__caching_request){(uint8_t)kind, gradient, id, step, 0, size};
+  s->requests[s->n_requests++] =
+      (sn__caching_request){(unsigned)kind & 3u, gradient, (uint32_t)(instr - s->plan->instrs) & MOST_INSTRS, id, size};
   if (kind == SN__TAKE || kind == SN__PASS) s->n_until_taken = s->n_requests;
 }
 
@@ -18,6 +21,17 @@ static sn_caching_size size_of(const sn_tensor *tensor) {
   return sn_caching_size_on(tensor->bytes, sn_tensor_stream(tensor));
 }
 
+static bool needs_workspace(const sn_caching_load *load, const sn_instr *i) {
+  return i->kind == SN_COMPUTE && i->bytes > 0 && load->workspaces != SN_CACHING_LEFT_OUT;
+}
+
+static size_t count_requests(const sn_plan *plan, const sn_caching_load *load) {
+  size_t n = load->n_made;
+  for (const sn_instr *i = plan->instrs; i < plan->instrs + plan->n_instrs; i++)
+    n += i->kind == SN_ALLOC || i->kind == SN_RELEASE || needs_workspace(load, i);
+  return n;
+}
+
 /* What is made in a step comes in front of all that the plan lists for it. */
 static void write_requests(sn__caching_script *s) {
   const sn_caching_load *load = s->load;
@@ -25,13 +39,12 @@ static void write_requests(sn__caching_script *s) {
   uint32_t made = 0, n_taken = 0, n_given = 0;
   for (const sn_instr *i = plan->instrs; i < plan->instrs + plan->n_instrs; i++) {
     for (; made < load->n_made && load->made[made].step == i->step; made++)
-      add_request(s, SN__MAKE, made, i->step, sn_caching_size_of(load->made[made].bytes));
-    bool works = i->kind == SN_COMPUTE && i->bytes > 0 && load->workspaces != SN_CACHING_LEFT_OUT;
-    if (works) add_request(s, SN__PASS, (uint32_t)(i - plan->instrs), i->step, sn_caching_size_of(i->bytes));
+      add_request(s, SN__MAKE, made, i, sn_caching_size_of(load->made[made].bytes));
+    if (needs_workspace(load, i))
+      add_request(s, SN__PASS, (uint32_t)(i - plan->instrs), i, sn_caching_size_of(i->bytes));
     if (i->kind != SN_ALLOC && i->kind != SN_RELEASE) continue;
     bool takes = i->kind == SN_ALLOC;
-    add_request(s, takes ? SN__TAKE : SN__GIVE, i->id, i->step, size_of(&plan->route->tensors[i->id]));
-    s->requests[s->n_requests - 1].instr = (uint32_t)(i - plan->instrs);
+    add_request(s, takes ? SN__TAKE : SN__GIVE, i->id, i, size_of(&plan->route->tensors[i->id]));
     n_taken += takes;
     n_given += !takes;
   }
@@ -50,7 +63,7 @@ sn_status sn__caching_script_init(sn__caching_script *s, const sn_plan *plan, co
                                   sn_err *err) {
   *s = (sn__caching_script){
       .load = load, .plan = plan, .route = plan->route, .micro_batches = micro_batches(plan->route, load)};
-  s->requests = malloc(((size_t)plan->n_instrs + load->n_made + 1) * sizeof *s->requests);
+  if (plan->n_instrs <= MOST_INSTRS) s->requests = malloc((count_requests(plan, load) + 1) * sizeof *s->requests);
   if (!s->requests) return sn_fail_memory(err);
   write_requests(s);
   return SN_OK;

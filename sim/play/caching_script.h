@@ -10,11 +10,10 @@ typedef enum sn__caching_kind { SN__TAKE, SN__GIVE, SN__PASS, SN__MAKE } sn__cac
 
 /* What an instruction asks for. */
 typedef struct sn__caching_request {
-  uint8_t kind;  /* sn__caching_kind */
-  bool gradient; /* SN__GIVE: of a parameter, which stays where others are added to it */
-  uint32_t id;   /* tensor; SN__PASS: instruction; SN__MAKE: of load->made */
-  uint32_t step;
-  uint32_t instr; /* SN__TAKE: the instruction */
+  uint32_t kind : 2;   /* sn__caching_kind */
+  bool gradient : 1;   /* SN__GIVE: of a parameter, which stays where others are added to it */
+  uint32_t instr : 29; /* that asks, or ahead of which it is */
+  uint32_t id;         /* tensor; SN__PASS: instruction; SN__MAKE: of load->made */
   sn_caching_size size;
 } sn__caching_request;
 

@@ -24,14 +24,14 @@ static inline uint32_t record_meter_whose(const record_meter *m, uint32_t storag
 
 static inline void record_meter_hold(record_meter *m, uint32_t storage) {
   uint32_t s = record_meter_whose(m, storage);
-  if (m->holders[s]++ == 0) m->live += sn_record_bytes(&m->record->storages[s], m->batch);
+  if (m->holders[s]++ == 0) m->live += sn_record_bytes(m->record, s, m->batch);
   if (m->live > m->peak) m->peak = m->live;
 }
 
 static inline void record_meter_let_go(record_meter *m, uint32_t storage) {
   uint32_t s = record_meter_whose(m, storage);
   if (m->holders[s] == 0) abort(); /* what the reader does not let through */
-  if (--m->holders[s] == 0) m->live -= sn_record_bytes(&m->record->storages[s], m->batch);
+  if (--m->holders[s] == 0) m->live -= sn_record_bytes(m->record, s, m->batch);
 }
 
 static inline void record_meter_follow(record_meter *m, const sn_record_event *e, bool in_place) {
