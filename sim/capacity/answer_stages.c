@@ -3,7 +3,6 @@
 
 #include "sim/capacity/answer_changes.h"
 #include "sim/capacity/bands.h"
-#include "sim/capacity/calls.h"
 #include "sim/capacity/changed_loop.h"
 #include "sim/device/device.h"
 
@@ -58,15 +57,7 @@ static uint32_t choose(const finder *f) {
 
 static sn_status add_calls(finder *f, sn_strategy strategy, sn_answer_change *change) {
   const sn_calls_wish wish = {.strategy = strategy, .memory_bytes = f->wish->asked.device->memory_bytes, .mesh = true};
-  sn_calls *calls = sn_calls_of(&f->wish->asked, &wish, f->err);
-  const char **lines = calls ? sn_arena_alloc(f->arena, (size_t)calls->count + 1, sizeof *lines) : NULL;
-  if (calls && !lines) sn_fail_memory(f->err);
-  for (uint32_t i = 0; lines && i < calls->count; i++)
-    if (!(lines[i] = sn_arena_text(f->arena, calls->lines[i]))) sn_fail_memory(f->err);
-  change->calls = lines;
-  change->n_calls = lines ? calls->count : 0;
-  sn_calls_free(calls);
-  return f->err->code;
+  return sn__loop_keep_calls(&f->wish->asked, &wish, f->arena, change, f->err);
 }
 
 /* A strategy of the run as a change; of the one that stands none. */

@@ -3,7 +3,6 @@
 
 #include "models/build/lora.h"
 #include "models/zoo/zoo.h"
-#include "sim/capacity/calls.h"
 #include "sim/device/device.h"
 
 #include <inttypes.h>
@@ -162,6 +161,19 @@ static const char *options_of(const sn__loop_changes *s, const sn__loop *w) {
   return sn_arena_text(s->arena, t.all);
 }
 
+sn_status sn__loop_keep_calls(const sn_asked *asked, const sn_calls_wish *wish, sn_arena *arena, sn_answer_change *c,
+                              sn_err *err) {
+  sn_calls *calls = sn_calls_of(asked, wish, err);
+  const char **lines = calls ? sn_arena_alloc(arena, (size_t)calls->count + 1, sizeof *lines) : NULL;
+  if (calls && !lines) sn_fail_memory(err);
+  for (uint32_t i = 0; lines && i < calls->count; i++)
+    if (!(lines[i] = sn_arena_text(arena, calls->lines[i]))) sn_fail_memory(err);
+  c->calls = lines;
+  c->n_calls = lines ? calls->count : 0;
+  sn_calls_free(calls);
+  return err->code;
+}
+
 sn_status sn__loop_add_calls(const sn__loop_changes *s, const sn__loop *w, sn_answer_change *c) {
   sn_options options = *s->asked->options;
   sn_asked asked = *s->asked;
@@ -176,14 +188,7 @@ sn_status sn__loop_add_calls(const sn__loop_changes *s, const sn__loop *w, sn_an
                               .mesh = true,
                               .rank = w->rank,
                               .nf4 = w->nf4};
-  sn_calls *calls = asked.net ? sn_calls_of(&asked, &wish, s->err) : NULL;
-  const char **lines = calls ? sn_arena_alloc(s->arena, (size_t)calls->count + 1, sizeof *lines) : NULL;
-  if (calls && !lines) sn_fail_memory(s->err);
-  for (uint32_t i = 0; lines && i < calls->count; i++)
-    if (!(lines[i] = sn_arena_text(s->arena, calls->lines[i]))) sn_fail_memory(s->err);
-  c->calls = lines;
-  c->n_calls = calls ? calls->count : 0;
-  sn_calls_free(calls);
+  if (asked.net) sn__loop_keep_calls(&asked, &wish, s->arena, c, s->err);
   free_net(s, asked.net);
   return s->err->code;
 }

@@ -11,6 +11,7 @@
 
 #include "sim/ask/simulate.h"
 #include "sim/capacity/answer.h"
+#include "sim/capacity/calls.h"
 
 typedef struct sn__loop {
   sn_strategy strategy;
@@ -45,6 +46,10 @@ sn_status sn__loop_tell(const sn__loop_changes *ways, const sn__loop *way, const
 
 /* The lines alone. */
 sn_status sn__loop_add_calls(const sn__loop_changes *ways, const sn__loop *way, sn_answer_change *change);
+
+/* Lines of any question, kept in the arena. */
+sn_status sn__loop_keep_calls(const sn_asked *asked, const sn_calls_wish *wish, sn_arena *arena,
+                              sn_answer_change *change, sn_err *err);
 
 /* As the loop stands, of any runtime. */
 sn_status sn__loop_tell_none(sn_strategy strategy, sn_iteration iteration, uint32_t batch, const sn_result *result,
