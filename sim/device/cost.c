@@ -41,9 +41,9 @@ struct sn_costs {
   const sn_device *device; /* outlives them */
   sn_optimizer optimizer;
   sn_precision precision;
-  bool inference;
+  uint32_t kept_bytes;           /* of an element of what updates read and write */
+  bool inference, measured;      /* measured: something is */
   int64_t host_ns;               /* of PyTorch's host for an operation */
-  bool measured;                 /* something is */
   char layouts[SN_LAYOUTS_TEXT]; /* empty: plain */
   const int64_t *transfers;      /* of a route; NULL: none */
   sn_arena *arena;
@@ -248,9 +248,8 @@ static bool add_layer(sn_costs *costs, const sn_net *net, uint32_t index, const 
   return !sn_op_of(layer)->convolves || add_conv(costs, layer, input, device, &how, cost);
 }
 
-static double update_bytes(const sn_layer *layer, sn_optimizer optimizer, sn_precision precision) {
-  return (double)sn_optimizer_moved_bytes(optimizer, sn_precision_parameter_bytes(precision)) *
-         (double)layer->parameters;
+static double update_bytes(const sn_layer *layer, sn_optimizer optimizer, uint32_t width) {
+  return (double)sn_optimizer_moved_bytes(optimizer, width) * (double)layer->parameters;
 }
 
 void sn_costs_set_optimizer(sn_costs *costs, const sn_net *net, const sn_device *device, sn_optimizer optimizer) {
@@ -259,7 +258,7 @@ void sn_costs_set_optimizer(sn_costs *costs, const sn_net *net, const sn_device 
     if (net->layers[i].parameters == 0) continue;
     costs->layers[i]->ns[SN_UPDATE] =
         device->cores.count > 0 ? law_ns(net, i, device, SN_UPDATE, SN_WHOLE, optimizer)
-                                : moved(device, update_bytes(&net->layers[i], optimizer, costs->precision), 1);
+                                : moved(device, update_bytes(&net->layers[i], optimizer, costs->kept_bytes), 1);
   }
 }
 
@@ -298,6 +297,7 @@ sn_costs *sn_costs_new_in(const sn_net *net, const sn_device *device, sn_iterati
   if (costs) {
     costs->arena = arena;
     costs->precision = iteration.precision;
+    costs->kept_bytes = sn_iteration_kept_bytes(iteration);
     costs->inference = iteration.inference;
     costs->device = device;
     costs->host_ns = sn_host_ns(device, sn_iteration_host_us(iteration));
@@ -487,7 +487,7 @@ void sn_costs_set_step(sn_costs *costs, uint32_t layer, sn_pass pass, int64_t ns
 sn_work sn_costs_work(const sn_net *net, uint32_t index, sn_pass pass, sn_optimizer optimizer) {
   const sn_layer *layer = &net->layers[index];
   double x = 4 * elements(sn_layer_input_shape(net, layer, 0)), y = 4 * elements(layer->out);
-  if (pass == SN_UPDATE) return (sn_work){.bytes = update_bytes(layer, optimizer, SN_FP32)};
+  if (pass == SN_UPDATE) return (sn_work){.bytes = update_bytes(layer, optimizer, sizeof(float))};
   sn_traffic t = traffic_of(layer, x, y, 4);
   sn_work work = {t.flops[pass], t.bytes[pass]};
   if (!sn_op_of(layer)->convolves) return work;

@@ -114,6 +114,15 @@ void sn__edit_copy(sn__edit *e, uint32_t step) {
   for (uint32_t i = 0; i < s->n_accesses; i++) sn__edit_take(e, e->whole->accesses[s->first_access + i]);
 }
 
+void sn__edit_share(sn__edit *e, uint32_t parts) {
+  if (e->err->code != SN_OK) return;
+  uint32_t latest = e->route->n_steps - 1, share = e->steps[latest].share;
+  e->steps[latest].share = (share > 1 ? share : 1) * parts;
+  if (!e->work) return;
+  e->work[latest].flops /= parts;
+  e->work[latest].bytes /= parts;
+}
+
 void sn__edit_access(sn__edit *e, uint32_t tensor, sn_access_mode mode) {
   if (tensor != SN_NONE) sn__edit_take(e, (sn_access){.tensor = tensor, .mode = mode});
 }

@@ -46,6 +46,8 @@ void sn__edit_step(sn__edit *e, uint32_t layer, sn_pass pass, sn_kernel kernel, 
 void sn__edit_copy(sn__edit *e, uint32_t step);
 /* A step of the whole without its accesses. */
 void sn__edit_copy_bare(sn__edit *e, uint32_t step);
+/* The latest step does one part of so many of what it would. */
+void sn__edit_share(sn__edit *e, uint32_t parts);
 /* By the latest step. A tensor that it touches already stays as it is. */
 void sn__edit_access(sn__edit *e, uint32_t tensor, sn_access_mode mode);
 void sn__edit_hold(sn__edit *e, uint32_t tensor);

@@ -337,24 +337,28 @@ static void copy_backward(maker *m, uint32_t step) {
   if (step + 1 == m->whole->first_update) end_backward(m);
 }
 
-/* The shards of those whose gradients the step reads, or has. */
+/* The shards of those whose gradients the step reads, or has, and a rank's part of the work. */
 static void copy_recorded_update(maker *m, uint32_t step) {
   const sn_step *s = &m->whole->steps[step];
+  bool of_shards = false;
   sn__edit_copy_bare(&m->e, step);
   for (uint32_t i = 0; i < s->n_accesses; i++) {
     sn_access access = m->whole->accesses[s->first_access + i];
     uint32_t group = m->g.gradient_of[access.tensor];
+    of_shards = of_shards || group != SN_NONE;
     if (group == SN_NONE)
       sn__edit_take(&m->e, access);
     else
       sn__edit_access(&m->e, m->states[group].shard, SN_READ);
   }
+  if (of_shards) sn__edit_share(&m->e, m->ranks);
 }
 
-/* The shard in place of the gradients; the last update reads all of them, which live until then. */
+/* The shard in place of the gradients, and a rank's part of the work; the last update reads all of them, which live until then. */
 static void copy_update(maker *m, uint32_t step) {
   const sn_step *s = &m->whole->steps[step];
   sn__edit_copy_bare(&m->e, step);
+  sn__edit_share(&m->e, m->ranks);
   for (uint32_t i = 0; i < s->n_accesses; i++) {
     sn_access access = m->whole->accesses[s->first_access + i];
     if (m->whole->tensors[access.tensor].role != SN_PARAMETER_GRADIENT)

@@ -95,6 +95,38 @@ static void shards_are_parts(void **state) {
   sn_net_free(net);
 }
 
+/* What updates of a rank take. */
+static int64_t update_ns(const sn_net *net, sn_iteration iteration) {
+  sn_err err = SN_ERR_INIT;
+  sn_device gpu = load_gpu("h200");
+  const uint8_t algo[2] = {0};
+  sn_costs *costs = sn_costs_new_in(net, &gpu, iteration, &err);
+  sn_costs_set_optimizer(costs, net, &gpu, iteration.optimizer);
+  sn_route *route = sn_schedule_route(net, parse_strategy("pytorch"), iteration, costs, &err);
+  int64_t ns = 0;
+  must(&err);
+  for (uint32_t s = route->first_update; s < route->n_steps; s++)
+    ns += sn_costs_of(costs, route, &route->steps[s], algo);
+  sn_route_free(route);
+  sn_costs_free(costs);
+  return ns;
+}
+
+/* A rank updates its part, which is as wide as it is kept. */
+static void updates_are_of_parts(void **state) {
+  (void)state;
+  sn_net *net = load("llm:2,1024,16,4,2816,32000", 1, 16);
+  sn_iteration narrow = asked("fsdp=8", "adamw:impl=fused", 1), master = narrow;
+  narrow.precision = master.precision = SN_BF16;
+  master.master = true;
+  double one = (double)update_ns(net, asked("", "adamw:impl=fused", 1));
+  double eight = (double)update_ns(net, asked("fsdp=8", "adamw:impl=fused", 1));
+  assert_true(eight < 0.2 * one && eight > one / 9);
+  assert_true((double)update_ns(net, master) > 1.5 * (double)update_ns(net, narrow));
+  assert_int_equal((int64_t)eight, update_ns(net, master));
+  sn_net_free(net);
+}
+
 static void one_gpu_is_todays(void **state) {
   (void)state;
   sn_mesh mesh;
@@ -311,6 +343,7 @@ int main(void) {
       cmocka_unit_test(rows_are_pytorchs),
       cmocka_unit_test(narrow_norms),
       cmocka_unit_test(shards_are_parts),
+      cmocka_unit_test(updates_are_of_parts),
       cmocka_unit_test(one_gpu_is_todays),
       cmocka_unit_test(meshes_have_one_text),
       cmocka_unit_test(bad_meshes_are_refused),
