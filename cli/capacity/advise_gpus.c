@@ -143,7 +143,7 @@ static void print_all(const sn_question *q, const sn_ways *ways, const sn_out *o
   fputs("\no: no other is as fast with less memory; x: too large, by its plan, or > by what no plan goes below\n"
         "each with its fastest batch; those on the front with that too\n",
         f);
-  sn_gpus_print_notes(f);
+  sn_gpus_print_notes(&q->options.iteration.mesh, f);
 }
 
 /* ---- JSON ---- */

@@ -237,8 +237,9 @@ static void add_transfers(const sn_result_source *s, sn_result *r) {
   const sn_traffic_sums sums = sn_traffic_of(route);
   shared->world = sn_mesh_world(route->mesh);
   shared->groups = route->n_groups;
-  shared->gathered_bytes = batches * sums.bytes[SN_ALL_GATHER];
-  shared->scattered_bytes = sums.bytes[SN_REDUCE_SCATTER];
+  const uint32_t zero = route->mesh->zero; /* gathers behind updates, stage 2 reduces behind every batch */
+  shared->gathered_bytes = (zero ? 1 : batches) * sums.bytes[SN_ALL_GATHER];
+  shared->scattered_bytes = (zero > 1 ? batches : 1) * sums.bytes[SN_REDUCE_SCATTER];
   shared->reduced_bytes = sums.bytes[SN_ALL_REDUCE];
   shared->sent_bytes = batches * (sums.bytes[SN_SEND] + sums.bytes[SN_RECEIVE]);
   for (uint32_t lane = SN_CORUN_LANES; lane < SN_LANES; lane++) shared->transfer_ns += s->trace->busy_ns[lane];

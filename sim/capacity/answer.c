@@ -151,7 +151,7 @@ static sn_status add_bands(const finder *f, sn_answer *answer) {
   if (a->net->recorded)
     sn_band_of_recording(text);
   else if (!sn_mesh_is_one(&a->options->iteration.mesh))
-    sn_band_of_shared(text);
+    sn_band_of_shared(&a->options->iteration.mesh, text);
   else
     sn_band_of_memory(text);
   answer->memory_band = sn_arena_text(f->arena, text);

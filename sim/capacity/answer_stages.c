@@ -107,7 +107,7 @@ static sn_status add_bands(finder *f, uint32_t stands) {
   sn_strategy strategy;
   if (sn_strategy_parse(f->run->results[stands].strategy, &strategy, f->err) != SN_OK) return f->err->code;
   const sn_timed timed = sn_timed_of(a->net, a->device, a->options, strategy);
-  sn_band_of_shared(memory);
+  sn_band_of_shared(&a->options->iteration.mesh, memory);
   f->answer->memory_band = sn_arena_text(f->arena, memory);
   f->answer->time_band = sn_arena_text(f->arena, sn_band_of_times(&timed, 1, text));
   return f->answer->memory_band && f->answer->time_band ? SN_OK : sn_fail_memory(f->err);

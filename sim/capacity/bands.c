@@ -46,7 +46,12 @@ void sn_band_of_memory(char text[SN_BAND_TEXT]) {
   snprintf(text, SN_BAND_TEXT, "tensors within %.2g %% of PyTorch's on 9 of 10 of %" PRIu32 " totals", share, b->rows);
 }
 
-void sn_band_of_shared(char text[SN_BAND_TEXT]) {
+void sn_band_of_shared(const sn_mesh *mesh, char text[SN_BAND_TEXT]) {
+  if (mesh->zero > 0) {
+    snprintf(text, SN_BAND_TEXT,
+             "states as ZeRO's paper has them; DeepSpeed's buffers, 5e8 elements each unless configured, come on top");
+    return;
+  }
   snprintf(text, SN_BAND_TEXT,
            "tensors equal PyTorch's to the byte in %d of %d questions of several GPUs, worst %.1f %%",
            SN_BAND_SHARED_EQUAL, SN_BAND_SHARED, SN_BAND_SHARED_WORST);

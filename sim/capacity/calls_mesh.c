@@ -159,6 +159,19 @@ static void add_ddp(sn__text *t, const sn_mesh *mesh) {
   sn__text_add(t, "    model, gradient_as_bucket_view=True%s)", bucket);
 }
 
+/* The model's optimizer is handed over, and steps by it. */
+static void add_zero(sn__text *t, const sn_iteration *iteration) {
+  uint32_t batches = sn_iteration_batches(*iteration);
+  sn__text_add(t, "import deepspeed");
+  sn__text_add(t, "config = {\"zero_optimization\": {\"stage\": %" PRIu32 "},", iteration->mesh.zero);
+  if (iteration->precision == SN_BF16) sn__text_add(t, "          \"bf16\": {\"enabled\": True},");
+  if (batches > 1) sn__text_add(t, "          \"gradient_accumulation_steps\": %" PRIu32 ",", batches);
+  sn__text_add(t, "          \"train_micro_batch_size_per_gpu\": batch}");
+  sn__text_add(t, "model, optimizer, _, _ = deepspeed.initialize(");
+  sn__text_add(t, "    model=model, optimizer=optimizer, config=config)");
+  sn__text_add(t, "# model.backward(loss); model.step()");
+}
+
 /* Groups of parameters as blocks; the last is chosen where it is told otherwise than the others. */
 static sn_status find_groups(const sn__blocks *blocks, bool keeps_last, sn__blocks *groups, sn_err *err) {
   const sn_route *route = blocks->route;
@@ -174,11 +187,12 @@ static sn_status find_groups(const sn__blocks *blocks, bool keeps_last, sn__bloc
 sn_status sn__calls_add_mesh(sn__text *t, sn_iteration iteration, const sn__blocks *blocks, sn_err *err) {
   const sn_mesh *mesh = &iteration.mesh;
   bool sharded = sn_mesh_size(mesh, SN_MESH_FSDP) > 1, several = sn_iteration_accumulates(iteration);
-  bool replicated = sn_mesh_size(mesh, SN_MESH_DP) > 1 && !sharded;
+  bool replicated = sn_mesh_size(mesh, SN_MESH_DP) > 1 && !sharded && mesh->zero == 0;
   sn__blocks groups = {0};
   add_device_mesh(t, mesh);
   if (sn_mesh_size(mesh, SN_MESH_TP) > 1) add_tensor_parallel(t, blocks->route, mesh);
   if (replicated) add_ddp(t, mesh);
+  if (mesh->zero > 0) add_zero(t, &iteration);
   if (sharded && find_groups(blocks, mesh->keep_last, &groups, err) == SN_OK)
     add_fully_shard(t, mesh, iteration.master, &groups);
   if (several && replicated) sn__text_add(t, "# all batches of an update but the last: with model.no_sync():");

@@ -218,6 +218,25 @@ static sn_status check_needs(const sn_mesh *mesh, const bool seen[KEYS], sn_err 
   return check_world(mesh, err);
 }
 
+/* ZeRO's stage 3 is fsdp. */
+static sn_status settle_zero(sn_mesh *mesh, sn_err *err) {
+  if (mesh->zero == 0) return SN_OK;
+  if (has_axis(mesh, SN_MESH_FSDP))
+    return sn_fail(err, SN_BAD_USAGE,
+                   "--parallel: zero says how dp's GPUs share states, and fsdp shares them already; "
+                   "leave one of them out");
+  if (mesh->view || mesh->bucket_bytes != SN_MESH_BUCKET)
+    return sn_fail(err, SN_BAD_USAGE,
+                   "--parallel: bucket and view are DistributedDataParallel's, and zero is "
+                   "DeepSpeed's; leave them or zero out");
+  if (mesh->zero < 3) return SN_OK;
+  mesh->size[SN_MESH_FSDP] = mesh->size[SN_MESH_DP];
+  mesh->size[SN_MESH_DP] = 1;
+  if (mesh->sought) mesh->sought = 1 + SN_MESH_FSDP;
+  mesh->zero = 0;
+  return SN_OK;
+}
+
 static const char *word_of(const key *k, uint64_t value) {
   for (const word *w = k->words; w && w->word; w++)
     if (w->value == value) return w->word;
@@ -270,7 +289,8 @@ static sn_status parse(const char *text, bool may_seek, sn_mesh *mesh, sn_err *e
     if (read_key(at, length, may_seek, &read, seen, err) != SN_OK) return err->code;
     at += length + (at[length] == ',');
   }
-  return check_needs(&read, seen, err) == SN_OK ? settle(read, mesh, err) : err->code;
+  if (check_needs(&read, seen, err) != SN_OK || settle_zero(&read, err) != SN_OK) return err->code;
+  return settle(read, mesh, err);
 }
 
 sn_status sn_mesh_parse(const char *text, sn_mesh *mesh, sn_err *err) {

@@ -3,7 +3,7 @@
  *   dp=N     DistributedDataParallel: every GPU has all of the model, gradients are averaged
  *   fsdp=N   fully_shard() of each block and of the rest: a GPU keeps 1/N of each parameter, gathers a block's where it
  *            runs, and keeps its part of the gradients' sum. With dp=R: R such groups (HSDP)
- *   zero=Z   with dp=N: DeepSpeed's stages 1, 2 and 3, model states only
+ *   zero=Z   with dp=N: DeepSpeed's stages 1 and 2, model states only; its stage 3 is read as fsdp=N
  *   tp=N     DTensor's column- and row-wise products, and parts of the sequence between them
  *   pp=N     the layers in N stages, micro-batches one behind the other
  *
@@ -51,7 +51,7 @@ typedef enum sn_mesh_schedule { SN_SCHEDULE_1F1B, SN_SCHEDULE_GPIPE, SN_SCHEDULE
 /* Zeroed it is one GPU. */
 typedef struct sn_mesh {
   uint32_t size[SN_MESH_AXES]; /* 0 and 1: the axis is not there */
-  uint32_t zero;               /* DeepSpeed's stage, 0: none */
+  uint32_t zero;               /* DeepSpeed's stage, 1 or 2; 0: none */
   uint32_t reshard;            /* SN_RESHARD_..; looked at with fsdp, as what follows */
   bool keep_last;              /* the last block is not resharded behind its forward */
   uint32_t prefetch;           /* blocks gathered ahead; 0 and 1: PyTorch's own way */

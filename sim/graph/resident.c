@@ -23,10 +23,17 @@ static bool is_cut(const sn_resident_walk *w) {
   return is_sharded(w) || sn_mesh_size(&w->iteration.mesh, SN_MESH_TP) > 1;
 }
 
+/* Of a parameter's states, and of a copy of it in four bytes that DeepSpeed always makes, a rank of ZeRO has one part of
+ * so many, of all parameters side by side. */
+static uint64_t zero_part(const sn_resident_walk *w, uint64_t elements) {
+  uint32_t ranks = sn_mesh_size(&w->iteration.mesh, SN_MESH_DP);
+  return (elements + ranks - 1) / ranks;
+}
+
 /* Where backward makes gradients as tensors, they stand only while several batches are added up; of shards, and of what
  * are views of DDP's buckets, they are tensors then, too. */
 static bool holds_gradient(const sn_resident_walk *w, uint32_t layer) {
-  if (is_sharded(w) || w->iteration.mesh.view) return false;
+  if (is_sharded(w) || w->iteration.mesh.view || w->iteration.mesh.zero > 1) return false;
   if (w->dialect->declared) return sn_iteration_accumulates(w->iteration) && is_trained(w, layer);
   return !w->iteration.inference;
 }
@@ -90,6 +97,10 @@ void sn_resident_walk_states(sn_resident_walk *w, uint32_t layer, uint32_t port)
   if (is_cut(w) && !as_gradient && find_shards(w, layer, shards) > port)
     parameters[port] = (sn_parameter){.elements = shards[port]};
   uint32_t width = sn_iteration_kept_bytes(w->iteration);
+  if (w->iteration.mesh.zero > 0) {
+    parameters[port] = (sn_parameter){.elements = zero_part(w, parameters[port].elements)};
+    show(w, SN_RESIDENT_STATE, layer, port, sizeof(float) * parameters[port].elements);
+  }
   uint32_t count = sn_optimizer_pieces(optimizer, &parameters[port], width, pieces);
   bool narrow = count > SN_OPTIMIZER_STATES;
   for (int i = 0; i < SN_OPTIMIZER_TABLES && narrow && !w->tables; i++)

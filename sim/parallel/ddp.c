@@ -45,25 +45,6 @@ static uint64_t bytes_of(const maker *m, uint32_t parameter) {
   return cut->rows * cut->each * m->width;
 }
 
-/* Shared parameters have their gradients added: the last step that changes one makes it whole. */
-static void find_made(maker *m) {
-  uint32_t *by_tensor = calloc((size_t)m->whole->n_tensors + 1, sizeof *by_tensor);
-  if (!by_tensor) {
-    sn_fail_memory(m->e.err);
-    return;
-  }
-  for (uint32_t s = 0; s < m->whole->first_update; s++)
-    for (uint32_t i = 0; i < m->whole->steps[s].n_accesses; i++) {
-      sn_access access = m->whole->accesses[m->whole->steps[s].first_access + i];
-      if (access.mode != SN_READ) by_tensor[access.tensor] = s;
-    }
-  for (uint32_t p = 0; p < m->g.n_parameters; p++) {
-    uint32_t gradient = m->g.parameters[p].gradient;
-    m->made[p] = gradient == SN_NONE ? SN_NONE : by_tensor[gradient];
-  }
-  free(by_tensor);
-}
-
 static void fill_buckets(maker *m) {
   uint64_t room = 0, limit = FIRST_BUCKET;
   for (uint32_t p = m->g.n_parameters; p-- > 0;) {
@@ -165,8 +146,7 @@ static sn_status prepare(maker *m, sn_iteration iteration, sn_err *err) {
   m->buckets = calloc(parameters, sizeof *m->buckets);
   if (!m->bucket_of || !m->made || !m->buckets) return sn_fail_memory(err);
   if (sn__edit_begin(&m->e, m->whole, err) != SN_OK) return err->code;
-  find_made(m);
-  fill_buckets(m);
+  if (sn__groups_find_made(&m->g, m->whole, m->made, err) == SN_OK) fill_buckets(m);
   return err->code;
 }
 

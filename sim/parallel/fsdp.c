@@ -17,8 +17,6 @@
 #include "models/record/owners.h"
 #include "sim/graph/optimizer.h"
 #include "sim/graph/precision.h"
-#include "sim/parallel/edit.h"
-#include "sim/parallel/groups.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -385,19 +383,19 @@ static void write(maker *m) {
 
 /* ---- sizes ---- */
 
-/* What the optimizer makes beside, for all parameters at once or for each in its step, is as large as their shards. */
-static void shrink_temporaries(maker *m) {
+void sn__fsdp_shrink_temporaries(sn__edit *e, const sn__groups *g, uint32_t ranks, uint32_t e_bytes, uint32_t o_bytes) {
+  const sn_route *w = e->whole;
   uint64_t all = 0, own = 0;
-  for (uint32_t i = 0; i < m->g.n_parameters; i++) {
-    if (m->g.parameters[i].gradient == SN_NONE) continue;
-    all += elements_of(&m->g.parameters[i]);
-    own += sn_cut_shard(m->g.parameters[i].cut, m->ranks);
+  for (uint32_t i = 0; i < g->n_parameters; i++) {
+    if (g->parameters[i].gradient == SN_NONE) continue;
+    all += elements_of(&g->parameters[i]);
+    own += sn_cut_shard(g->parameters[i].cut, ranks);
   }
-  for (uint32_t s = m->whole->first_update; s < m->whole->n_steps; s++)
-    for (uint32_t i = 0; i < m->whole->steps[s].n_accesses; i++) {
-      uint32_t t = m->whole->accesses[m->whole->steps[s].first_access + i].tensor;
-      if (m->whole->tensors[t].role != SN_SCRATCH || all == 0) continue;
-      m->e.tensors[t].bytes = m->whole->tensors[t].bytes / (all * m->e_bytes) * (own * m->o_bytes);
+  for (uint32_t s = w->first_update; s < w->n_steps; s++)
+    for (uint32_t i = 0; i < w->steps[s].n_accesses; i++) {
+      uint32_t t = w->accesses[w->steps[s].first_access + i].tensor;
+      if (w->tensors[t].role != SN_SCRATCH || all == 0) continue;
+      e->tensors[t].bytes = w->tensors[t].bytes / (all * e_bytes) * (own * o_bytes);
     }
 }
 
@@ -462,7 +460,9 @@ sn_route *sn__fsdp(const sn_route *whole, sn_iteration iteration, sn_err *err) {
              .kept = SN_NONE};
   sn_status status = prepare(&m, err);
   if (status == SN_OK) write(&m);
-  if (status == SN_OK && err->code == SN_OK) (whole->net->recorded ? shrink_recorded : shrink_temporaries)(&m);
+  bool good = status == SN_OK && err->code == SN_OK;
+  if (good && whole->net->recorded) shrink_recorded(&m);
+  if (good && !whole->net->recorded) sn__fsdp_shrink_temporaries(&m.e, &m.g, m.ranks, m.e_bytes, m.o_bytes);
   if (status == SN_OK) status = sn__groups_hand_over(&m.g, m.mesh, m.e.route, err);
   sn_route *route = sn__edit_end(&m.e, status);
   free(m.states);

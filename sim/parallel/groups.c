@@ -97,6 +97,23 @@ sn_status sn__groups_find(const sn_route *route, sn_iteration iteration, sn__gro
   return SN_OK;
 }
 
+/* Shared parameters have their gradients added: the last step that changes one makes it whole. */
+sn_status sn__groups_find_made(const sn__groups *g, const sn_route *whole, uint32_t *made, sn_err *err) {
+  uint32_t *by_tensor = calloc((size_t)whole->n_tensors + 1, sizeof *by_tensor);
+  if (!by_tensor) return sn_fail_memory(err);
+  for (uint32_t s = 0; s < whole->first_update; s++)
+    for (uint32_t i = 0; i < whole->steps[s].n_accesses; i++) {
+      sn_access access = whole->accesses[whole->steps[s].first_access + i];
+      if (access.mode != SN_READ) by_tensor[access.tensor] = s;
+    }
+  for (uint32_t p = 0; p < g->n_parameters; p++) {
+    uint32_t gradient = g->parameters[p].gradient;
+    made[p] = gradient == SN_NONE ? SN_NONE : by_tensor[gradient];
+  }
+  free(by_tensor);
+  return SN_OK;
+}
+
 sn_status sn__groups_hand_over(const sn__groups *g, const sn_mesh *mesh, sn_route *route, sn_err *err) {
   sn_parameter_group *groups = sn_arena_alloc(route->arena, (size_t)g->count + 1, sizeof *groups);
   sn_mesh *copy = sn_arena_alloc(route->arena, 1, sizeof *copy);

@@ -46,6 +46,8 @@ typedef struct sn__groups {
 
 /* To be cleared in any case. O(layers + steps). */
 sn_status sn__groups_find(const sn_route *whole, sn_iteration iteration, sn__groups *groups, sn_err *err);
+/* Per parameter the step of the whole in which its gradient is whole; SN_NONE where it is not trained. O(accesses). */
+sn_status sn__groups_find_made(const sn__groups *groups, const sn_route *whole, uint32_t *made, sn_err *err);
 /* Their names become the route's. */
 sn_status sn__groups_hand_over(const sn__groups *groups, const sn_mesh *mesh, sn_route *route, sn_err *err);
 /* Of a recording; groups is zeroed. O(events + parameters log parameters). */

@@ -13,12 +13,15 @@ const char *sn_shard_refuses(sn_iteration iteration) {
   const sn_mesh *mesh = &iteration.mesh;
   sn_optimizer kind = sn_optimizer_kind(iteration.optimizer);
   bool sharded = sn_mesh_size(mesh, SN_MESH_FSDP) > 1;
-  if (iteration.master && !sharded)
+  if (iteration.master && !sharded && mesh->zero == 0)
     return "bf16-master keeps shards in four bytes, and there are none; add --parallel fsdp=8, or ask for bf16";
   if (sn_mesh_is_one(mesh)) return NULL;
   if (sn_mesh_size(mesh, SN_MESH_PP) > 1 && sharded)
     return "pipelines (pp) of shards (fsdp) are not simulated yet; ask for pp with dp, or for fsdp";
-  if (mesh->zero > 0) return "DeepSpeed's zero is not simulated yet; fsdp=N is its stage 3";
+  if (mesh->zero > 0 && sn_iteration_kept_bytes(iteration) < sizeof(float))
+    return "DeepSpeed's zero keeps weights in four bytes beside those of two; ask for bf16-master";
+  if (mesh->zero > 0 && sn_mesh_world(mesh) > sn_mesh_size(mesh, SN_MESH_DP))
+    return "zero beside tp or pp is not simulated yet; ask for fsdp with tp";
   if (iteration.inference) return "fsdp, dp, tp and pp are of training; leave --inference or --parallel out";
   bool plain = kind == SN_OPTIMIZER_SGD || kind == SN_OPTIMIZER_MOMENTUM || kind == SN_OPTIMIZER_ADAM ||
                kind == SN_OPTIMIZER_ADAMW;
@@ -39,8 +42,11 @@ static sn_status check_storages(const struct sn_recorded *w, sn_err *err) {
   return SN_OK;
 }
 
-static sn_status check_recording(const struct sn_recorded *w, bool pipeline, bool sharded, sn_err *err) {
+static sn_status check_recording(const struct sn_recorded *w, const sn_mesh *mesh, sn_err *err) {
   const char *name = w->record->name;
+  if (mesh->zero > 0)
+    return sn_fail(err, SN_BAD_INPUT, "%s: zero=1 and zero=2 are not simulated of recordings; ask for fsdp=%" PRIu32,
+                   name, sn_mesh_size(mesh, SN_MESH_DP));
   if (w->backwards == 0)
     return sn_fail(err, SN_BAD_INPUT, "%s: its loop does not train, and fsdp and dp are of training", name);
   if (w->backwards > 1)
@@ -48,14 +54,14 @@ static sn_status check_recording(const struct sn_recorded *w, bool pipeline, boo
                    "%s: its loop goes backward %" PRIu32 " times, which is not simulated on several GPUs; record it "
                    "with one backward pass a step",
                    name, w->backwards);
-  if (pipeline)
+  if (sn_mesh_size(mesh, SN_MESH_PP) > 1)
     return sn_fail(err, SN_BAD_INPUT, "%s: a recording is not cut into stages yet; ask for fsdp or dp", name);
   if (w->record->n_parameters == 0 || !sn_record_has_rows(w->record))
     return sn_fail(err, SN_BAD_INPUT,
                    "%s does not say how its parameters can be shared, as recordings of this version do; "
                    "record it again",
                    name);
-  return sharded ? check_storages(w, err) : SN_OK;
+  return sn_mesh_size(mesh, SN_MESH_FSDP) > 1 ? check_storages(w, err) : SN_OK;
 }
 
 /* Weights of 4 bits are bytes of another kind, which fully_shard() refuses. */
@@ -65,8 +71,7 @@ static sn_status check(const sn_route *whole, const sn_mesh *mesh, sn_err *err) 
       return sn_fail(err, SN_BAD_INPUT, "layer %s has weights of 4 bits, which are not shared; ask without --quantize",
                      whole->layers[l].name);
   if (!whole->net->recorded) return SN_OK;
-  return check_recording(whole->net->recorded, sn_mesh_size(mesh, SN_MESH_PP) > 1, sn_mesh_size(mesh, SN_MESH_FSDP) > 1,
-                         err);
+  return check_recording(whole->net->recorded, mesh, err);
 }
 
 typedef sn_route *scheme(const sn_route *whole, sn_iteration iteration, sn_err *err);
@@ -74,6 +79,7 @@ typedef sn_route *scheme(const sn_route *whole, sn_iteration iteration, sn_err *
 /* Of those whose ranks have other batches: fsdp has dp's replicas in it. */
 static scheme *of_batches(const sn_mesh *mesh) {
   if (sn_mesh_size(mesh, SN_MESH_FSDP) > 1) return sn__fsdp;
+  if (mesh->zero > 0) return sn__zero;
   return sn_mesh_size(mesh, SN_MESH_DP) > 1 ? sn__ddp : NULL;
 }
 

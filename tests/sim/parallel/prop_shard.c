@@ -42,6 +42,8 @@ static sn_mesh random_mesh(uint64_t *dice, sn_err *err) {
   if (prng_chance(dice, 25))
     snprintf(text, sizeof text, "pp=%u,dp=%u,schedule=%s", prng_from(dice, 2, 4), prng_chance(dice, 30) ? 2 : 1,
              prng_chance(dice, 50) ? "1f1b" : "gpipe");
+  else if (prng_chance(dice, 20))
+    snprintf(text, sizeof text, "dp=%u,zero=%u", ranks, prng_from(dice, 1, 2));
   else if (prng_chance(dice, 25))
     snprintf(text, sizeof text, "dp=%u,view=%s,bucket=1MiB", ranks, prng_chance(dice, 50) ? "yes" : "no");
   else
@@ -89,6 +91,7 @@ static bool open_world(world *w, uint64_t seed) {
   w->iteration.mesh = random_mesh(&w->dice, &err);
   w->iteration.master = w->iteration.precision == SN_BF16 && sn_mesh_size(&w->iteration.mesh, SN_MESH_FSDP) > 1 &&
                         prng_chance(&w->dice, 50);
+  if (w->iteration.precision == SN_BF16 && w->iteration.mesh.zero > 0) w->iteration.master = true;
   w->strategy = random_strategy(&w->dice);
   choose_stage(w);
   if (w->net) w->costs = sn_costs_new_in(w->net, &w->device, w->iteration, &err);

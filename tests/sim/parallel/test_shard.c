@@ -127,6 +127,40 @@ static void updates_are_of_parts(void **state) {
   sn_net_free(net);
 }
 
+/* Rajbhandari et al., figure 1: of P parameters in bf16 with Adam 4 P + 12 P / N bytes in stage 1 and 2 P + 14 P / N in
+ * stage 2; states of the whole are 16 P. Gradients of stage 2 are all parts at the end of backward alone. */
+static void zero_has_its_states(void **state) {
+  (void)state;
+  enum { RANKS = 16, COUNTER = 4 };
+  sn_net *net = load("llm:2,64,4,4,128,128", 1, 16);
+  uint64_t tensors = 0, each[SN_PARAMETER_TENSORS], p = net->parameters;
+  for (uint32_t l = 0; l < net->n_layers; l++)
+    tensors += sn_precision_parameter_tensors(SN_FP32, &net->layers[l], each);
+  for (uint32_t stage = 1; stage <= 2; stage++) {
+    sn_iteration iteration = asked(stage == 1 ? "dp=16,zero=1" : "dp=16,zero=2", "adamw:impl=fused", 1);
+    iteration.precision = SN_BF16;
+    iteration.master = true;
+    const sn_live live = live_of("llm", net, "pytorch", iteration);
+    assert_int_equal(live.parameters, 2 * p);
+    assert_int_equal(live.optimizer, 12 * p / RANKS + COUNTER * tensors); /* all divide */
+  }
+  sn_iteration summed = asked("dp=16,zero=2", "adamw:impl=fused", 3);
+  summed.precision = SN_BF16;
+  summed.master = true;
+  sn_err err = SN_ERR_INIT;
+  sn_device gpu = load_gpu("h200");
+  sn_costs *costs = sn_costs_new_in(net, &gpu, summed, &err);
+  sn_route *route = sn_schedule_route(net, parse_strategy("pytorch"), summed, costs, &err);
+  uint64_t parts = 0;
+  must(&err);
+  for (uint32_t t = 0; t < route->n_tensors; t++)
+    parts += route->tensors[t].role == SN_SHARD ? route->tensors[t].bytes : 0;
+  assert_int_equal(parts, 2 * p / RANKS);
+  sn_route_free(route);
+  sn_costs_free(costs);
+  sn_net_free(net);
+}
+
 static void one_gpu_is_todays(void **state) {
   (void)state;
   sn_mesh mesh;
@@ -141,6 +175,8 @@ static void meshes_have_one_text(void **state) {
                                          {"prefetch=1,fsdp=8,reshard=yes", "fsdp=8"},
                                          {"dp=2,fsdp=4", "fsdp=4,dp=2"},
                                          {"view=yes,dp=8,bucket=25MiB", "dp=8,view=yes"},
+                                         {"zero=2,dp=8", "dp=8,zero=2"},
+                                         {"dp=8,zero=3", "fsdp=8"},
                                          {"fsdp=8,reshard=4,reduce=bf16", "fsdp=8,reshard=4,reduce=bf16"}};
   for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
     sn_mesh mesh, again;
@@ -156,13 +192,24 @@ static void meshes_have_one_text(void **state) {
 static void bad_meshes_are_refused(void **state) {
   (void)state;
   static const char *const bad[][2] = {
-      {"fsdp", "fit --min gpus"},        {"fsdp=0", "is none of: 1 to"},
-      {"fsdp=8,fsdp=8", "stands twice"}, {"sdp=8", "did you mean"},
-      {"view=yes", "add dp=8"},          {"fsdp=8,view=yes", "add dp=8"},
-      {"prefetch=2,dp=8", "add fsdp=8"}, {"fsdp=8,reshard=maybe", "yes"},
-      {"fsdp=65536,dp=2", "take fewer"}, {"fsdp=99999999999999999999", "none of"},
-      {"fsdp=8,,", "\"\" is no key"},    {"fsdp=-1", "none of"},
-      {"dp=8,bucket=1", "1MiB to 1TiB"}, {"fsdp=8,prefetch=17", "1 to 16"},
+      {"fsdp", "fit --min gpus"},
+      {"fsdp=0", "is none of: 1 to"},
+      {"fsdp=8,fsdp=8", "stands twice"},
+      {"sdp=8", "did you mean"},
+      {"view=yes", "add dp=8"},
+      {"fsdp=8,view=yes", "add dp=8"},
+      {"prefetch=2,dp=8", "add fsdp=8"},
+      {"fsdp=8,reshard=maybe", "yes"},
+      {"fsdp=65536,dp=2", "take fewer"},
+      {"fsdp=99999999999999999999", "none of"},
+      {"fsdp=8,,", "\"\" is no key"},
+      {"fsdp=-1", "none of"},
+      {"dp=8,bucket=1", "1MiB to 1TiB"},
+      {"fsdp=8,prefetch=17", "1 to 16"},
+      {"dp=8,zero=4", "1 to 3"},
+      {"dp=8,fsdp=2,zero=1", "leave one"},
+      {"zero=2", "add dp=8"},
+      {"dp=8,zero=2,view=yes", "DeepSpeed's"},
   };
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
     sn_mesh mesh = {0};
@@ -183,6 +230,8 @@ static void sizes_are_looked_for(void **state) {
       {"prefetch=2,fsdp", "fsdp,prefetch=2", "fsdp=8,prefetch=2", ""},
       {"dp,bucket=50MiB", "dp,bucket=50MiB", "dp=8,bucket=50MiB", ""},
       {"dp,view=yes", "dp,view=yes", "dp=8,view=yes", ""},
+      {"dp,zero=1", "dp,zero=1", "dp=8,zero=1", ""},
+      {"dp,zero=3", "fsdp", "fsdp=8", ""},
       {"dp=2,fsdp,reshard=no", "fsdp,dp=2,reshard=no", "fsdp=8,dp=2,reshard=no", "dp=2"},
       {"dp,fsdp=4,keep-last=yes", "fsdp=4,dp,keep-last=yes", "fsdp=4,dp=8,keep-last=yes", "fsdp=4,keep-last=yes"}};
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -344,6 +393,7 @@ int main(void) {
       cmocka_unit_test(narrow_norms),
       cmocka_unit_test(shards_are_parts),
       cmocka_unit_test(updates_are_of_parts),
+      cmocka_unit_test(zero_has_its_states),
       cmocka_unit_test(one_gpu_is_todays),
       cmocka_unit_test(meshes_have_one_text),
       cmocka_unit_test(bad_meshes_are_refused),
