@@ -130,7 +130,7 @@ static sn_status print_best(const sn_question *q, const sn_ways *ways, FILE *out
   fputs("\n", out);
   fprintf(out, "%s a GPU to spare\n", sn_print_bytes(q->device.memory_bytes - best->device_bytes, left));
   sn_net *net = sn_net_load(q->args->net, best->batch, q->args->image, err);
-  if (net) sn_gpus_print_calls(q, net, &best->mesh, best->strategy, out, err);
+  if (net) sn_gpus_print_calls(q, net, &best->mesh, best->strategy, best->accumulate, out, err);
   sn_net_free(net);
   return err->code;
 }

@@ -138,7 +138,9 @@ static sn_status print_answer(const asked *a, FILE *out, sn_err *err) {
   if (w->leanest) print_option("fewest where blocks run again: ", w->leanest, true, out);
   print_below(a, out);
   const sn_world *told = w->least ? w->least : w->leanest;
-  return told ? sn_gpus_print_calls(&a->q, a->q.net, &told->mesh, told->strategy, out, err) : SN_OK;
+  return told ? sn_gpus_print_calls(&a->q, a->q.net, &told->mesh, told->strategy, a->q.options.iteration.accumulate,
+                                    out, err)
+              : SN_OK;
 }
 
 static sn_status print_all(const asked *a, const sn_out *out, sn_err *err) {

@@ -75,9 +75,10 @@ sn_status sn_gpus_strategies(const sn_question *q, sn_strategy *strategies, uint
 }
 
 sn_status sn_gpus_print_calls(const sn_question *q, const sn_net *net, const sn_mesh *mesh, sn_strategy strategy,
-                              FILE *out, sn_err *err) {
+                              uint32_t accumulate, FILE *out, sn_err *err) {
   sn_options options = q->options;
   options.iteration.mesh = *mesh;
+  options.iteration.accumulate = accumulate;
   if (sn_mesh_is_one(mesh)) return SN_OK;
   const sn_asked asked = {.spec = q->args->net, .net = net, .device = &q->device, .options = &options};
   const sn_calls_wish wish = {.strategy = strategy, .memory_bytes = q->device.memory_bytes, .mesh = true};

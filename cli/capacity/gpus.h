@@ -36,7 +36,7 @@ sn_status sn_gpus_strategies(const sn_question *q, sn_strategy *strategies, uint
 
 /* The lines of Python that share an iteration so; nothing of one GPU. `net` has the batch that is asked about. */
 sn_status sn_gpus_print_calls(const sn_question *q, const sn_net *net, const sn_mesh *mesh, sn_strategy strategy,
-                              FILE *out, sn_err *err);
+                              uint32_t accumulate, FILE *out, sn_err *err);
 
 /* What the columns are, and how far they are from what was measured. */
 void sn_gpus_print_notes(const sn_mesh *mesh, FILE *out);

@@ -6,6 +6,7 @@
 #include "sim/parallel/shard.h"
 #include "sim/parallel/times.h"
 #include "sim/scale/worlds.h"
+#include "sim/stages/stages.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -41,9 +42,25 @@ static sn_way *add(search *s, const sn_mesh *mesh, sn_strategy strategy, uint32_
   return w;
 }
 
-/* Whether a larger batch is worth trying. */
-static bool play(search *s, sn_planner *planner, const sn_mesh *mesh, sn_strategy strategy, uint32_t batch) {
+/* Of a pipeline what its stages take together; its runs live as long as the ways. */
+static sn_status play_stages(search *s, const sn_net *net, const sn_options *options, sn_strategy strategy,
+                             sn_result *result) {
+  sn_run **grown = realloc(s->ways->runs, (s->ways->n_runs + 1) * sizeof(sn_run *));
+  if (!grown) return sn_fail_memory(s->err);
+  s->ways->runs = grown;
+  sn_run *run = sn_stages_simulate(s->wish->spec, net, s->wish->device, &strategy, 1, options, s->err);
+  if (!run) return s->err->code;
+  s->ways->runs[s->ways->n_runs++] = run;
+  *result = run->results[0];
+  return SN_OK;
+}
+
+/* Whether a larger batch is worth trying. The planner is of the way, of a pipeline of its first stage, which has the most
+ * in flight. */
+static bool play(search *s, sn_planner *planner, const sn_net *net, const sn_options *options, sn_strategy strategy) {
   uint64_t memory = s->wish->device->memory_bytes, bound;
+  const sn_mesh *mesh = &options->iteration.mesh;
+  const uint32_t batch = net->batch;
   if (sn_planner_bound(planner, strategy, &bound, s->err) != SN_OK) return false;
   if (bound > memory && batch > 1) return false;
   sn_way *w = add(s, mesh, strategy, batch);
@@ -52,7 +69,11 @@ static bool play(search *s, sn_planner *planner, const sn_mesh *mesh, sn_strateg
   if (bound > memory) return false;
   sn_result *result = sn_arena_alloc(s->ways->arena, 1, sizeof *result);
   if (!result) return sn_fail_memory(s->err), false;
-  if (sn_planner_result(planner, strategy, memory, s->ways->arena, result, s->err) != SN_OK) return false;
+  if (sn_mesh_size(mesh, SN_MESH_PP) > 1)
+    play_stages(s, net, options, strategy, result);
+  else
+    sn_planner_result(planner, strategy, memory, s->ways->arena, result, s->err);
+  if (s->err->code != SN_OK) return false;
   if (!result->fits && batch > 1) return s->ways->n_all--, false;
   w->result = result;
   w->fits = result->fits;
@@ -81,6 +102,16 @@ static uint32_t batches_of(const search *s, const sn_mesh *mesh, uint32_t batch,
   return held % once == 0 && held / once <= SN_ITERATION_BATCHES ? (uint32_t)(held / once) : 0;
 }
 
+/* Of a pipeline its first stage's. */
+static sn_planner *new_planner(const search *s, const sn_net *net, const sn_options *options) {
+  sn_options own = *options;
+  if (sn_mesh_size(&own.iteration.mesh, SN_MESH_PP) > 1) {
+    own.iteration.mesh.micros = own.iteration.accumulate;
+    own.iteration.accumulate = 1;
+  }
+  return sn_planner_new(net, s->wish->device, &own, s->err);
+}
+
 static sn_status try_batches(search *s, const sn_mesh *mesh, const sn_options *options) {
   bool goes_on[SN_WAYS_STRATEGIES] = {false};
   uint32_t left = s->wish->n_strategies, before = s->ways->n_all;
@@ -89,11 +120,11 @@ static sn_status try_batches(search *s, const sn_mesh *mesh, const sn_options *o
     sn_options own = *options;
     own.iteration.accumulate = s->accumulate = batches_of(s, mesh, s->nets[b]->batch, options);
     s->uneven = s->uneven || s->accumulate == 0;
-    if (s->accumulate == 0) continue;
-    sn_planner *planner = sn_planner_new(s->nets[b], s->wish->device, &own, s->err);
+    if (s->accumulate < sn_mesh_size(mesh, SN_MESH_PP)) continue; /* 0 too: it is uneven */
+    sn_planner *planner = new_planner(s, s->nets[b], &own);
     left = 0;
     for (uint32_t i = 0; planner && i < s->wish->n_strategies && s->err->code == SN_OK; i++) {
-      if (goes_on[i]) goes_on[i] = play(s, planner, mesh, s->wish->strategies[i], s->nets[b]->batch);
+      if (goes_on[i]) goes_on[i] = play(s, planner, s->nets[b], &own, s->wish->strategies[i]);
       left += goes_on[i];
     }
     sn_planner_free(planner);
@@ -114,16 +145,24 @@ static sn_status try_mesh(search *s, const sn_mesh *mesh) {
   return SN_OK;
 }
 
-/* DDP's gradients stand beside its buckets, or in them: both are asked about. */
-static sn_status try_sizes(search *s, uint32_t tp, uint32_t fsdp, uint32_t dp) {
+/* DDP's gradients stand beside its buckets, or in them: both are asked about, but for pipelines, whose gradients are
+ * added over micro-batches. */
+static sn_status try_sizes(search *s, uint32_t pp, uint32_t tp, uint32_t fsdp, uint32_t dp) {
   sn_mesh mesh = {0};
-  if (sn_mesh_resize(&mesh, SN_MESH_TP, tp, &mesh, s->err) != SN_OK ||
+  if (sn_mesh_resize(&mesh, SN_MESH_PP, pp, &mesh, s->err) != SN_OK ||
+      sn_mesh_resize(&mesh, SN_MESH_TP, tp, &mesh, s->err) != SN_OK ||
       sn_mesh_resize(&mesh, SN_MESH_FSDP, fsdp, &mesh, s->err) != SN_OK ||
       sn_mesh_resize(&mesh, SN_MESH_DP, dp, &mesh, s->err) != SN_OK || try_mesh(s, &mesh) != SN_OK)
     return s->err->code;
-  if (dp == 1 || fsdp > 1) return SN_OK;
+  if (dp == 1 || fsdp > 1 || pp > 1) return SN_OK;
   mesh.view = true;
   return sn_mesh_resize(&mesh, SN_MESH_DP, dp, &mesh, s->err) == SN_OK ? try_mesh(s, &mesh) : s->err->code;
+}
+
+/* No more than micro-batches an update, of the smallest batch. */
+static uint32_t most_stages(const search *s) {
+  if (s->wish->global_batch == 0) return sn_iteration_batches(s->wish->options->iteration);
+  return s->wish->global_batch < SN_ITERATION_BATCHES ? s->wish->global_batch : SN_ITERATION_BATCHES;
 }
 
 static sn_status try_meshes(search *s) {
@@ -138,7 +177,9 @@ static sn_status try_meshes(search *s) {
   for (uint32_t tp = 1; tp <= gpus && tp <= cluster.gpus_per_node; tp++) {
     if (gpus % tp != 0 || cluster.gpus_per_node % tp != 0) continue;
     for (uint32_t dp = 1; dp <= gpus / tp && s->err->code == SN_OK; dp++)
-      if (gpus / tp % dp == 0) try_sizes(s, tp, gpus / tp / dp, dp);
+      if (gpus / tp % dp == 0) try_sizes(s, 1, tp, gpus / tp / dp, dp);
+    for (uint32_t pp = 2; pp <= gpus / tp && pp <= most_stages(s) && s->err->code == SN_OK; pp++)
+      if (gpus / tp % pp == 0) try_sizes(s, pp, tp, 1, gpus / tp / pp);
   }
   if (s->err->code != SN_OK || s->ways->meshes > 0) return s->err->code;
   if (!s->uneven) return *s->err = s->refused, s->err->code;
@@ -212,10 +253,13 @@ sn_ways *sn_ways_find(const sn_ways_wish *wish, sn_err *err) {
   for (uint32_t i = 0; i < s.n_nets; i++) sn_net_free(s.nets[i]);
   free(s.all);
   if (err->code == SN_OK) return ways;
-  sn_arena_free(arena);
+  sn_ways_free(ways);
   return NULL;
 }
 
 void sn_ways_free(sn_ways *ways) {
-  if (ways) sn_arena_free(ways->arena);
+  if (!ways) return;
+  for (uint32_t i = 0; i < ways->n_runs; i++) sn_run_free(ways->runs[i]);
+  free(ways->runs);
+  sn_arena_free(ways->arena);
 }

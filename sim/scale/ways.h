@@ -6,8 +6,8 @@
  *   ways->all[0].mesh.text, ways->all[0].batch        fsdp=64, 4: the fastest that fits, as they are ranked
  *   sn_ways_free(ways);
  *
- * A way is a mesh of all GPUs (every tp, fsdp and dp whose product they are, and that can be asked about:
- * sn_shard_refuses()), a strategy, and how many images a rank gets at once: 1, 2, 4 .. and the net's own batch, as long as
+ * A way is a mesh of all GPUs (every tp, fsdp and dp whose product they are, and every tp, pp and dp where an update has
+ * as many batches as stages; as far as they can be asked about: sn_shard_refuses()), a strategy, and how many images a rank gets at once: 1, 2, 4 .. and the net's own batch, as long as
  * they fit. A mesh whose shards and states, with the tensors of the largest step, are more than there is is not planned.
  * They are ranked by images/s of all GPUs. Ways of different batches do different numbers of images an update, unless that
  * number is held: then each accumulates as many batches as it takes, and what does not divide it is no way.
@@ -52,8 +52,10 @@ typedef struct sn_way {
 
 typedef struct sn_ways {
   uint32_t n_all;
-  const sn_way *all; /* those that fit first, fastest first, of equals with less memory; then by what they need */
-  uint32_t meshes;   /* that were asked about */
+  const sn_way *all;    /* those that fit first, fastest first, of equals with less memory; then by what they need */
+  uint32_t meshes;      /* that were asked about */
+  struct sn_run **runs; /* of pipelines, whose results these are */
+  uint32_t n_runs;
   struct sn_arena *arena;
 } sn_ways;
 

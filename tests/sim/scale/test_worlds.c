@@ -2,6 +2,7 @@
 #include "sim/parallel/shard.h"
 #include "sim/scale/ways.h"
 #include "sim/scale/worlds.h"
+#include "sim/stages/stages.h"
 #include "tests/support/pipeline.h"
 
 #include <string.h>
@@ -168,6 +169,43 @@ static void ways_are_ranked(void **state) {
   sn_net_free(net);
 }
 
+/* Where an update has as many batches as stages; what they take together is what the pipeline takes that is asked for. */
+static void pipelines_are_ways(void **state) {
+  (void)state;
+  sn_net *net = load();
+  sn_err err = SN_ERR_INIT;
+  const sn_device device = device_with(UINT64_C(80) << 30);
+  sn_options options = options_of();
+  options.iteration.accumulate = 4;
+  const sn_ways_wish wish = {.spec = NET,
+                             .image = TOKENS,
+                             .net = net,
+                             .device = &device,
+                             .options = &options,
+                             .gpus = 8,
+                             .strategies = strategies,
+                             .n_strategies = 2};
+  sn_ways *ways = sn_ways_find(&wish, &err);
+  uint32_t pipelines = 0;
+  must(&err);
+  for (uint32_t i = 0; i < ways->n_all; i++) {
+    const sn_way *w = &ways->all[i];
+    uint32_t stages = sn_mesh_size(&w->mesh, SN_MESH_PP);
+    assert_true(stages <= 4 && sn_mesh_world(&w->mesh) == 8);
+    pipelines += stages > 1;
+    if (stages == 1 || w->batch != BATCH) continue;
+    options.iteration.mesh = w->mesh;
+    sn_run *run = sn_stages_simulate(NET, net, &device, &w->strategy, 1, &options, &err);
+    must(&err);
+    assert_int_equal(run->results[0].peak_device_bytes, w->device_bytes);
+    assert_true(run->results[0].images_per_second == w->images_per_second);
+    sn_run_free(run);
+  }
+  assert_true(pipelines >= 4);
+  sn_ways_free(ways);
+  sn_net_free(net);
+}
+
 /* What states alone rule out has no plan, and none would fit. */
 static void hopeless_ways_are_not_planned(void **state) {
   (void)state;
@@ -192,7 +230,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_fewest_are_found),           cmocka_unit_test(blocks_that_run_again_need_fewer),
       cmocka_unit_test(worlds_that_cannot_be_are_none), cmocka_unit_test(ways_are_ranked),
-      cmocka_unit_test(hopeless_ways_are_not_planned),
+      cmocka_unit_test(hopeless_ways_are_not_planned),  cmocka_unit_test(pipelines_are_ways),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
