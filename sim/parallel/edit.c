@@ -33,6 +33,7 @@ sn_status sn__edit_begin_bare(sn__edit *e, const sn_route *whole, sn_err *err) {
   *e->route = *whole;
   e->route->arena = arena;
   e->route->under = NULL;
+  e->route->shares_whole = false;
   e->mixed = whole->micros > 0;
   e->route->n_steps = e->route->n_accesses = e->route->n_tensors = e->route->n_transfers = 0;
   e->route->tensor_bytes = 0;
@@ -189,11 +190,11 @@ static uint32_t first_of(const sn__edit *e, sn_pass pass) {
 
 /* A stage's steps, as they are numbered now. */
 static bool move_runs(sn__edit *e) {
-  const sn_route *w = e->whole, *whole = w->whole;
+  const sn_route *w = e->whole;
   if (!w->runs) return true;
-  size_t n = (size_t)w->micros * whole->n_steps;
+  size_t n = (size_t)w->micros * w->n_runs;
   uint32_t *runs = sn_arena_alloc(e->route->arena, n, sizeof *runs);
-  for (size_t i = 0; runs && i < n; i++) runs[i] = w->runs[i] == SN_NONE ? SN_NONE : e->moved[w->runs[i]];
+  for (size_t i = 0; runs && i < n; i++) runs[i] = e->moved[w->runs[i]];
   e->route->runs = runs;
   return runs != NULL;
 }

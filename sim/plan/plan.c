@@ -41,6 +41,21 @@ sn_plan *sn_plan_copy(const sn_plan *plan, sn_err *err) {
   return sn_fail_memory(err), NULL;
 }
 
+uint32_t sn_plan_used_lanes(const sn_plan *plan, uint8_t number[SN_LANES]) {
+  bool used[SN_LANES] = {false};
+  uint32_t count = 0;
+  for (const sn_instr *i = plan->instrs; i < plan->instrs + plan->n_instrs; i++)
+    if (i->lane < SN_LANES) used[i->lane] = true;
+  for (sn_lane lane = 0; lane < SN_LANES; lane++) number[lane] = (uint8_t)(used[lane] ? count++ : 0);
+  return count;
+}
+
+bool sn_plan_copies_out(const sn_plan *plan) {
+  for (const sn_instr *i = plan->instrs; i < plan->instrs + plan->n_instrs; i++)
+    if (i->kind == SN_COPY_OUT || i->kind == SN_COPY_IN) return true;
+  return false;
+}
+
 bool sn_plan_fits_outside(const sn_plan *plan) {
   return plan->external_limit == 0 || plan->external_bytes <= plan->external_limit;
 }

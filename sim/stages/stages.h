@@ -1,7 +1,8 @@
 /* Stages: a question about a pipeline is one about each of its stages, whose plans are made and proved one by one
  * (sim/parallel/stage.c), and what they take together.
  *
- *   memory   of a GPU: the stage's that needs most; each stage's own is in run->stages
+ *   memory   of a GPU: the stage's that needs most; each stage's own is in run->stages, whose
+ *            least_device_bytes is the stage's own where no stage before it needs more, else no more than that
  *   proof    each plan alone by the checker, and that transfers meet by sim/stages/match.h
  *   time     stages play together: each micro-batch's forward and backward take what the stage's own play says, in the
  *            order of the schedule, behind what the neighbours send (sim/parallel/pipeline.h); the update comes last
