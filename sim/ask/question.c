@@ -112,21 +112,11 @@ static sn_status go_by_like(sn__question *q, sn_strategy strategy, const sn__que
   return q->err->code;
 }
 
-/* What crosses links. */
-static sn_status time_transfers(sn__question *q, sn__question_graph *g) {
-  if (!g->route->mesh) return SN_OK;
-  int64_t *ns = calloc((size_t)g->route->n_transfers + 1, sizeof *ns);
-  if (!ns) return sn_fail_memory(q->err);
-  sn_transfers_time(g->route, &q->cluster, ns);
-  sn_costs_set_transfers(g->costs, ns, g->route->n_transfers, q->err);
-  free(ns);
-  return q->err->code;
-}
-
 static sn_status make_costs(sn__question *q, sn_strategy strategy, sn__question_graph *g) {
   if (g->costs || !sn_dialect_of(strategy.dialect)->eager) return SN_OK;
   g->costs = sn_caching_costs(q->net, q->model, q->options->iteration.precision, q->options->workspace, q->err);
-  if (!g->costs || time_transfers(q, g) != SN_OK) return q->err->code;
+  if (!g->costs) return q->err->code;
+  if (g->route->mesh && sn_transfers_cost(g->route, &q->cluster, g->costs, q->err) != SN_OK) return q->err->code;
   if (q->options->calibration) sn_calibration_apply(q->options->calibration, q->net, g->costs);
   return SN_OK;
 }

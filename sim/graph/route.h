@@ -165,6 +165,9 @@ typedef struct sn_transfer {
   uint64_t bytes;       /* of all that is gathered or reduced; of a send what is sent */
 } sn_transfer;
 
+/* "all_gather", "reduce_scatter", "all_reduce", "send", "receive" */
+const char *sn_transfer_kind_name(sn_transfer_kind kind);
+
 /* Layers whose parameters are gathered and reduced together. */
 typedef struct sn_parameter_group {
   const char *name; /* the path of the block, "layers.0"; "root": what is in none */

@@ -73,10 +73,8 @@ uint32_t sn__edit_transfer(sn__edit *e, sn_transfer transfer) {
 
 /* What a step of its own costs where steps say that themselves: what it copies, by one kernel. */
 static sn_step_work work_of(const sn__edit *e, uint32_t transfer) {
-  static const char *const called[SN_TRANSFER_KINDS] = {"all_gather", "reduce_scatter", "all_reduce", "send",
-                                                        "receive"};
   const sn_transfer *t = &e->transfers[transfer];
-  return (sn_step_work){.called = called[t->kind], .bytes = 2 * (double)t->bytes, .launches = 1};
+  return (sn_step_work){.called = sn_transfer_kind_name(t->kind), .bytes = 2 * (double)t->bytes, .launches = 1};
 }
 
 static bool add_step(sn__edit *e, sn_step step) {

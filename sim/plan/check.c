@@ -531,7 +531,7 @@ static sn_status check_all(checker *c) {
 }
 
 const char *sn_rule_name(sn_rule rule) {
-  static const char *const names[SN_RULES] = {"", "order", "values", "fences", "memory", "cores"};
+  static const char *const names[SN_RULES] = {"", "order", "values", "fences", "memory", "cores", "match"};
   return names[rule];
 }
 

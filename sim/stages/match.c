@@ -260,8 +260,8 @@ static sn_status count_members(sn_match *m) {
     }
     if (count != first || count == 0)
       return sn_fail(m->err, SN_BUG,
-                     "match: there are %" PRIu32 " of stage 0 and %" PRIu32 " of stage %" PRIu32 " of %" PRIu32
-                     "; there is to be one of each stage, or as many of each",
+                     "match: %" PRIu32 " of stage 0, and %" PRIu32 " of stage %" PRIu32 " of %" PRIu32
+                     ": one of each stage is to be there, or as many of each",
                      first, count, s, m->stages);
   }
   return SN_OK;
@@ -278,34 +278,49 @@ static void find_sides(sn_match *m) {
     }
 }
 
-static bool has_ended(const member *who) {
+/* Whether it has yet to send anything that way. */
+static bool will_send(const member *who, bool forward) {
   for (uint32_t lane = 0; lane < SN_LANES; lane++)
-    if (who->now[lane] != SN_NONE) return false;
-  return true;
+    for (uint32_t i = who->now[lane]; i != SN_NONE; i = who->items[i].next)
+      if (who->items[i].kind == ITEM_SEND && who->items[i].forward == forward) return true;
+  return false;
 }
 
-/* Of who waits: one that waits for what is never done, else one of a cycle. */
-static sn_status judge_waiting(sn_match *m, const member *who, const item *next) {
-  const member *from = next->kind == ITEM_RECEIVE ? who->side[!next->forward] : NULL;
-  if (from && has_ended(from))
+/* What one waits for, that which says most about what is wrong first. */
+typedef enum cause { NEVER_SENT, OTHERS_WAIT, FENCE, CAUSES } cause;
+
+static cause cause_of(const member *who, const item *next) {
+  if (next->kind == ITEM_WAIT) return FENCE;
+  bool receives = next->kind == ITEM_RECEIVE;
+  return receives && !will_send(who->side[!next->forward], next->forward) ? NEVER_SENT : OTHERS_WAIT;
+}
+
+static sn_status reject_waiting(sn_match *m, const member *who, const item *next) {
+  uint32_t from = next->kind == ITEM_RECEIVE ? who->side[!next->forward]->stage : 0;
+  switch (cause_of(who, next)) {
+  case NEVER_SENT:
     return reject(m, who, next->at, "it receives micro-batch %" PRIu32 ", which stage %" PRIu32 " does not send",
-                  next->micro, from->stage);
-  if (from)
+                  next->micro, from);
+  case OTHERS_WAIT:
+    if (next->kind == ITEM_COLLECTIVE)
+      return reject(m, who, next->at, "it waits for others of its communicator, which wait as well: a cycle");
     return reject(m, who, next->at,
                   "it waits for micro-batch %" PRIu32 " from stage %" PRIu32 ", which waits as well: a cycle",
-                  next->micro, from->stage);
-  if (next->kind == ITEM_COLLECTIVE)
-    return reject(m, who, next->at, "it waits for others of its communicator, which wait as well: a cycle");
+                  next->micro, from);
+  case FENCE:
+  case CAUSES:
+    break;
+  }
   return reject(m, who, next->at, "it waits for fence %" PRIu32 ", which is never passed: a cycle", next->id);
 }
 
-/* Fences are last: who stands at one waits for a lane that stands elsewhere. */
+/* Of those who wait for ever the one that says most. */
 static sn_status find_waiting(sn_match *m) {
-  for (int fences = 0; fences < 2; fences++)
+  for (cause why = 0; why < CAUSES; why++)
     for (uint32_t i = 0; i < m->n_members; i++)
       for (uint32_t lane = 0; lane < SN_LANES; lane++) {
         const item *next = now_of(&m->members[i], lane);
-        if (next && (next->kind == ITEM_WAIT) == fences) return judge_waiting(m, &m->members[i], next);
+        if (next && cause_of(&m->members[i], next) == why) return reject_waiting(m, &m->members[i], next);
       }
   return SN_OK;
 }

@@ -48,13 +48,18 @@ static uint64_t least_so_far(const maker *m, uint32_t stage) {
   return least;
 }
 
-/* The stage's own question, of one update of all micro-batches. */
+sn_options sn_stages_options(const sn_options *options, uint32_t stage) {
+  sn_options own = *options;
+  own.iteration.accumulate = 1;
+  own.iteration.mesh.stage = stage;
+  own.iteration.mesh.micros = sn_iteration_batches(options->iteration);
+  return own;
+}
+
+/* The stage's own question. */
 static sn_run *ask(maker *m, uint32_t stage) {
   sn_options own, *options = stage == 0 ? &m->first_options : &own;
-  *options = *m->options;
-  options->iteration.accumulate = 1;
-  options->iteration.mesh.stage = stage;
-  options->iteration.mesh.micros = m->micros;
+  *options = sn_stages_options(m->options, stage);
   options->least_of_interest = least_so_far(m, stage);
   sn_planner *planner = sn_planner_new_stage(m->first, m->net, m->device, options, m->err);
   sn_run *run = planner ? sn_planner_run(planner, m->spec, m->strategies, m->n_strategies, m->err) : NULL;

@@ -14,6 +14,9 @@
 
 #include "sim/ask/simulate.h"
 
+/* Those of a stage's own question, whose plan holds all micro-batches of an update. */
+sn_options sn_stages_options(const sn_options *options, uint32_t stage);
+
 /* sn_simulate() of a mesh with pp > 1; of others sn_simulate() itself. Errors are its own, and sn_pipeline_new()'s. */
 sn_run *sn_stages_simulate(const char *spec, const sn_net *net, const sn_device *device, const sn_strategy *strategies,
                            uint32_t n_strategies, const sn_options *options, sn_err *err);

@@ -209,7 +209,7 @@ static void stages_are_counted(void **state) {
   (void)state;
   open_plans("pp=4", STAGES);
   n_plans = 3;
-  must_fail("three of four", "there are 1 of stage 0 and 0 of stage 3 of 4");
+  must_fail("three of four", "1 of stage 0, and 0 of stage 3 of 4");
   n_plans = 4;
   close_plans();
 }
