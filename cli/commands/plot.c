@@ -17,7 +17,7 @@ enum { PATH_ROOM = 4096 };
 
 typedef struct plot {
   const sn_args *args;
-  sn_run *runs[SN_ARGS_OPERANDS];
+  sn_run *runs[SN_ARGS_RUNS];
   unsigned n_runs;
   const sn_result *results[SN_PLOT_CORUNS]; /* of kinds that are played, with what was: one, of corun several */
   sn_timeline *timelines[SN_PLOT_CORUNS];

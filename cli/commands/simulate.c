@@ -17,6 +17,7 @@
 #include "sim/stages/stages.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Large runs are stored without steps and peaks unless those were asked for: 200,000 step rows are 10 MB. */
@@ -134,13 +135,40 @@ static sn_status print(const sn_question *q, const sn_run *run, sn_err *err) {
   return sn_out_close(&out, err);
 }
 
-static sn_status write_plan(const sn_question *q, sn_err *err) {
+static sn_status write_plan_to(const sn_question *q, const char *path, const sn_options *options, sn_err *err) {
   sn_out out;
-  if (!q->args->plan) return SN_OK;
-  if (sn_out_open(&out, q->args->plan, SN_COLOR_NEVER, err) != SN_OK) return err->code;
-  if (sn_simulate_write_plan(q->net, &q->device, q->strategies[0], &q->options, out.stream, err) != SN_OK)
-    sn_err_prefix(err, "%s", q->args->plan);
+  if (sn_out_open(&out, path, SN_COLOR_NEVER, err) != SN_OK) return err->code;
+  if (sn_simulate_write_plan(q->net, &q->device, q->strategies[0], options, out.stream, err) != SN_OK)
+    sn_err_prefix(err, "%s", path);
   return sn_out_close(&out, err);
+}
+
+/* plan.json of the third stage is plan.2.json. To be freed; NULL after an error. */
+static char *path_of_stage(const char *path, uint32_t stage, sn_err *err) {
+  const char *slash = strrchr(path, '/'), *dot = strrchr(path, '.');
+  size_t room = strlen(path) + 16;
+  bool ends = dot && dot > (slash ? slash + 1 : path);
+  int front = (int)(ends ? dot - path : (long)strlen(path));
+  char *made = malloc(room);
+  if (made)
+    snprintf(made, room, "%.*s.%" PRIu32 "%s", front, path, stage, path + front);
+  else
+    sn_fail_memory(err);
+  return made;
+}
+
+/* Of a pipeline one a stage. */
+static sn_status write_plan(const sn_question *q, sn_err *err) {
+  uint32_t stages = sn_mesh_size(&q->options.iteration.mesh, SN_MESH_PP);
+  if (!q->args->plan) return SN_OK;
+  if (stages == 1) return write_plan_to(q, q->args->plan, &q->options, err);
+  for (uint32_t s = 0; s < stages && err->code == SN_OK; s++) {
+    const sn_options own = sn_stages_options(&q->options, s);
+    char *path = path_of_stage(q->args->plan, s, err);
+    if (path) write_plan_to(q, path, &own, err);
+    free(path);
+  }
+  return err->code;
 }
 
 /* What was not stored can be had by asking for it. */

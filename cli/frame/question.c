@@ -130,8 +130,10 @@ static sn_status settle_cluster(const sn_args *args, sn_question *q, sn_err *err
   if (mesh->sought) return sn_mesh_parse(mesh->text, &q->options.iteration.mesh, err); /* which says what to say */
   const char *refused = sn_shard_refuses(q->options.iteration);
   if (refused) return sn_fail(err, SN_BAD_USAGE, "%s", refused);
-  if (args->plan && !sn_mesh_is_one(mesh))
-    return sn_fail(err, SN_BAD_USAGE, "--plan writes plans of one GPU; leave --parallel out, or ask for --json");
+  if (args->plan && strcmp(args->plan, "-") == 0 && sn_mesh_size(mesh, SN_MESH_PP) > 1)
+    return sn_fail(err, SN_BAD_USAGE,
+                   "--plan -: each stage of a pipeline has a plan of its own; say a file, of whose "
+                   "name --plan plan.json makes plan.0.json, plan.1.json, ..");
   if (sn_mesh_size(mesh, SN_MESH_PP) > 1 && strcmp(args->command->name, "simulate") != 0)
     return sn_fail(err, SN_BAD_USAGE,
                    "--parallel %s: %s does not look at pipelines; ask for one with snsim --net %s --parallel %s, or "

@@ -337,19 +337,23 @@ static const sn_command commands[] = {
      "snsim dtr resnet32.log unet.log --heuristic eq,lru --budget 0.5 --budget 2GiB\n"
      "snsim dtr *.log --json",
      "FILE..", SN_CMD_DTR, sn_cli_dtr},
-    {"check", "snsim check PLAN.json [--net FILE]", "a plan from elsewhere: is it right for every timing",
+    {"check", "snsim check PLAN.json.. [--net FILE]", "a plan from elsewhere: is it right for every timing",
      "Reads a plan of one training iteration, another planner's, one written by hand, or one of snsim's own (--plan), "
      "in the form of docs/plan-format.md, and proves that it is right: every step runs once and finds the values that "
      "it needs, accesses of the same bytes are ordered by fences, and nothing lies where something else still lives. "
      "What is wrong is told with the line, the instruction and the rule that it breaks (order, values, fences, cores, "
      "memory); the exit status then is 3. FILE - is standard input, here and where else a command reads one plan or "
      "list of blocks.\n"
+     "Of several GPUs the plans of all stages of a pipeline, or of several ranks, are proved together: that what is "
+     "sent is received, that all of a communicator have the same collectives in the same order, and that nobody waits "
+     "for ever (rule match).\n"
      "The plan names its network; where that is not one of `snsim list nets`, --net FILE gives it. --json prints one "
-     "object: ok, instruction, rule, message.",
+     "object: ok, file, instruction, rule, message.",
      "snsim --net alexnet --batch 200 --strategy liveness+offload --plan plan.json --no-db\n"
      "snsim check plan.json\n"
-     "snsim check mine.json --net ./net.json --json",
-     "FILE", SN_CMD_CHECK, sn_cli_check},
+     "snsim check mine.json --net ./net.json --json\n"
+     "snsim check plan.0.json plan.1.json plan.2.json plan.3.json",
+     "FILE..", SN_CMD_CHECK, sn_cli_check},
     {"play", "snsim play PLAN.json [--gpu GPU] [-o FILE]", "a plan from elsewhere: what it takes, drawn",
      "Checks a plan as `snsim check` does, then plays it on the model of a GPU: the row that `snsim` prints for its "
      "own "

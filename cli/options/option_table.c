@@ -453,7 +453,8 @@ static const sn_option options[] = {
     {"save-gradients", "FILE", 0, SN_CMD_RUN, "What to print",
      "Writes the gradients of the last iteration in the same way.", sn__parse_text, offsetof(sn_args, files.gradients)},
     {"plan", "FILE", 0, SN_CMD_SIMULATE, "What to print",
-     "Writes the plan of the one strategy asked for as JSON; - puts it on standard output in place of the table.",
+     "Writes the plan of the one strategy asked for as JSON; - puts it on standard output in place of the table. "
+     "Of a pipeline one a stage: plan.json stands for plan.0.json, plan.1.json, ..",
      sn__parse_text, offsetof(sn_args, plan)},
     {"output", "FILE", 'o',
      SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_SWEEP | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE | SN_CMD_LIST |

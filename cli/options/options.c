@@ -143,7 +143,8 @@ void sn_command_operands(const sn_command *command, uint32_t *least, uint32_t *m
     size_t length = strcspn(word, " ");
     ++*most;
     *least += word[0] != '[';
-    if (length > 2 && strncmp(word + length - 2, "..", 2) == 0) *most = SN_ARGS_OPERANDS;
+    if (length > 2 && strncmp(word + length - 2, "..", 2) == 0)
+      *most = strncmp(word, "[RUN", 4) == 0 ? SN_ARGS_RUNS : SN_ARGS_OPERANDS;
     word += length;
   }
 }
@@ -151,6 +152,8 @@ void sn_command_operands(const sn_command *command, uint32_t *least, uint32_t *m
 static sn_status check_operands(const parser *p, const sn_command *command, sn_err *err) {
   uint32_t least, most, given = p->n_operands - 1;
   sn_command_operands(command, &least, &most);
+  if (given > most && most == SN_ARGS_RUNS)
+    return sn_fail(err, SN_BAD_USAGE, "too many arguments, beginning with \"%.80s\"", p->operands[1 + most]);
   if (given > most)
     return sn_fail(err, SN_BAD_USAGE, "unexpected argument \"%.80s\"; usage: %s", p->operands[1 + most],
                    command->synopsis);

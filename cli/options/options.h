@@ -32,7 +32,7 @@
 #include <stdio.h>
 
 /* More than there are different strategies; the same one twice counts once. */
-enum { SN_ARGS_STRATEGIES = 32, SN_ARGS_OPERANDS = 8, SN_ARGS_LISTS = 64, SN_ARGS_NAME = 80 };
+enum { SN_ARGS_STRATEGIES = 32, SN_ARGS_OPERANDS = 64, SN_ARGS_RUNS = 8, SN_ARGS_LISTS = 64, SN_ARGS_NAME = 80 };
 
 typedef struct sn_args_bytes {
   bool given;

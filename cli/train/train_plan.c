@@ -14,6 +14,7 @@ static const char *refusal(const sn_args *args, const sn_plan_head *head) {
   if (sn_strategy_is_simulated(head->strategy)) return "nothing executes the graph of its strategy";
   if (sn_strategy_is_corun(head->strategy) && sn_iteration_batches(*iteration) > 1)
     return "its operations run side by side, and it adds up several batches, which does not go together";
+  if (!sn_mesh_is_one(&iteration->mesh)) return "it is of one of several GPUs, which are simulated only";
   if (iteration->inference) return "it is of a network that is only run, and here it is trained";
   if (iteration->precision != SN_FP32 && iteration->precision != SN_TF32_CONV)
     return "its numbers have two bytes or TF32, and fp32 is executed only";

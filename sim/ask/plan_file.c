@@ -12,6 +12,7 @@
 #include "sim/device/device.h"
 #include "sim/graph/route.h"
 #include "sim/parallel/shard.h"
+#include "sim/parallel/times.h"
 #include "sim/play/device_model.h"
 #include "sim/schedule/schedule.h"
 
@@ -100,6 +101,8 @@ static sn_status open_graph(sn_plan_file *file, const sn_device *device, sn_err 
   bool eager = sn_dialect_of(head->strategy.dialect)->eager;
   const char *refused = sn_strategy_refuses(head->strategy, head->options.iteration);
   if (refused) return fail_head(file, "strategy", refused, err);
+  refused = sn_shard_refuses(head->options.iteration);
+  if (refused) return fail_head(file, "parallel", refused, err);
   sn_err unfit = SN_ERR_INIT;
   if (sn_net_check_training(file->net, head->options.iteration.inference, &unfit) != SN_OK)
     return fail_head(file, "net", unfit.text, err);
@@ -113,8 +116,9 @@ static sn_status open_graph(sn_plan_file *file, const sn_device *device, sn_err 
   file->costs = eager ? sn_caching_costs(file->net, model, precision, head->options.workspace, err) : model;
   if (eager) sn_costs_free(model);
   if (!file->costs) return err->code;
-  file->route = sn_schedule_route(file->net, head->strategy, head->options.iteration, file->costs, err);
-  return file->route ? SN_OK : err->code;
+  file->route = sn_schedule_route(file->net, head->strategy, head->options.iteration, file->costs, &unfit);
+  if (file->route) return SN_OK;
+  return unfit.code == SN_NO_MEMORY ? sn_fail_memory(err) : fail_head(file, "parallel", unfit.text, err);
 }
 
 /* ---- blocks of a recording that run again ---- */
@@ -173,11 +177,19 @@ static const sn_route *find_route(sn_plan_file *file, sn_err *err) {
   return err->code == SN_OK ? route : NULL;
 }
 
-sn_status sn_plan_file_check(sn_plan_file *file, const char *net, const sn_device *device, sn_err *err) {
+sn_status sn_plan_file_read(sn_plan_file *file, const char *net, const sn_device *device, sn_err *err) {
   if (find_net(file, net, err) != SN_OK || open_graph(file, device, err) != SN_OK) return err->code;
   const sn_route *route = find_route(file, err);
   file->plan = route ? sn_plan_read(file->text, route, err) : NULL;
-  return file->plan ? sn_plan_check_read(file->text, file->plan, &file->report, err) : err->code;
+  return err->code;
+}
+
+sn_status sn_plan_file_prove(sn_plan_file *file, sn_err *err) {
+  return sn_plan_check_read(file->text, file->plan, &file->report, err);
+}
+
+sn_status sn_plan_file_check(sn_plan_file *file, const char *net, const sn_device *device, sn_err *err) {
+  return sn_plan_file_read(file, net, device, err) == SN_OK ? sn_plan_file_prove(file, err) : err->code;
 }
 
 /* ---- playing ---- */
@@ -250,6 +262,7 @@ static sn_status fill_result(sn_plan_file *file, const sn_device *device, const 
   if (head->options.pool_bytes > 0) file->plan->pool_limit = sn_min(file->plan->pool_limit, head->options.pool_bytes);
   file->plan->external_limit = head->options.external == SN_EXTERNAL_HOST ? device->host_memory_bytes : 0;
   sn_status status = sn_result_fill(&source, head->strategy, arena, r, err);
+  if (r->shared.world > 0) sn_result_judge_shared(file->net, device, head->options.iteration, r);
   r->least_device_bytes = r->peak_device_bytes; /* the addresses are what they are */
   bool caching = eager && head->options.allocator == SN_ALLOCATOR_POOL;
   caching |= head->options.allocator == SN_ALLOCATOR_PYTORCH || head->options.allocator == SN_ALLOCATOR_EXPANDABLE;
@@ -297,8 +310,26 @@ static sn_status play(sn_plan_file *file, const sn_device *device, sn_arena *are
   return err->code;
 }
 
-sn_run *sn_plan_file_play(sn_plan_file *file, const sn_device *device, sn_timeline **timeline, sn_err *err) {
+/* The device as one of several: with what its communicators take, its transfers as long as the cluster's links have it. */
+static sn_status share_device(const sn_plan_file *file, sn_device *device, sn_err *err) {
+  const sn_mesh *mesh = file->route->mesh;
+  sn_cluster cluster;
+  bool assumed;
+  if (!mesh) return SN_OK;
+  if (sn_mesh_size(mesh, SN_MESH_PP) > 1)
+    return sn_fail(err, SN_BAD_USAGE,
+                   "a stage of a pipeline is played with the others; ask for all: snsim --net .. "
+                   "--parallel %s",
+                   mesh->text);
+  if (sn_mesh_cluster(mesh, &file->head.options.cluster, device, &cluster, &assumed, err) != SN_OK) return err->code;
+  device->communicator_bytes = cluster.communicator_bytes;
+  return sn_transfers_cost(file->route, &cluster, file->costs, err);
+}
+
+sn_run *sn_plan_file_play(sn_plan_file *file, const sn_device *on, sn_timeline **timeline, sn_err *err) {
+  sn_device shared = *on, *device = &shared;
   *timeline = NULL;
+  if (share_device(file, device, err) != SN_OK) return NULL;
   sn_arena *arena = sn_arena_new();
   sn_run *run = arena ? sn_arena_alloc(arena, 1, sizeof *run) : NULL;
   sn_result *result = arena ? sn_arena_alloc(arena, 1, sizeof *result) : NULL;

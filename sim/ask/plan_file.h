@@ -32,8 +32,11 @@ sn_plan_file *sn_plan_file_parse(const char *name, const char *text, size_t byte
 void sn_plan_file_free(sn_plan_file *file);
 
 /* Reads the instructions for `net`, a name or a file of a network (NULL: what the plan names, which must be one of
- * snsim's own then), and checks them; once. `device` gives the costs, which but for SINGA's graph change nothing. After
- * an error file->report says which rule is broken, if one is. */
+ * snsim's own then); once. `device` gives the costs, which but for SINGA's graph change nothing. */
+sn_status sn_plan_file_read(sn_plan_file *file, const char *net, const sn_device *device, sn_err *err);
+/* Proves what was read. After an error file->report says which rule is broken, if one is. */
+sn_status sn_plan_file_prove(sn_plan_file *file, sn_err *err);
+/* Both. */
 sn_status sn_plan_file_check(sn_plan_file *file, const char *net, const sn_device *device, sn_err *err);
 
 /* Plays the checked plan on the device, which must be the one that it was checked with. The run has one result, whose

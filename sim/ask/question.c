@@ -28,6 +28,24 @@ sn_workspace sn__question_workspace(const sn__question *q, sn_strategy strategy)
   return sn_dialect_of(strategy.dialect)->declared ? SN_WORKSPACE_MAX : q->options->workspace;
 }
 
+static bool is_eager(sn_strategy strategy) {
+  return sn_dialect_of(strategy.dialect)->eager;
+}
+
+bool sn__question_has_caching(const sn__question *q, sn_strategy strategy) {
+  if (q->options->allocator == SN_ALLOCATOR_POOL) return is_eager(strategy);
+  return q->options->allocator == SN_ALLOCATOR_PYTORCH || q->options->allocator == SN_ALLOCATOR_EXPANDABLE;
+}
+
+uint64_t sn__question_context(const sn__question *q, sn_strategy strategy) {
+  return sn_device_context(q->device, q->net, is_eager(strategy));
+}
+
+uint64_t sn__question_resident(const sn__question *q, sn_strategy strategy) {
+  const sn_persistent *persistent = &q->graphs[sn_strategy_graph(strategy)].persistent;
+  return sn__question_context(q, strategy) + sn_persistent_total(persistent);
+}
+
 /* Where the GPUs of a mesh are, and what that takes of each. */
 static sn_status find_cluster(sn__question *q) {
   const sn_mesh *mesh = &q->options->iteration.mesh;
@@ -65,10 +83,17 @@ static sn_route *route_like(sn__question *q, sn_strategy strategy) {
   return make_route(q->like, strategy, known) == SN_OK ? sn_route_resize(known->route, q->net, q->err) : NULL;
 }
 
+/* NULL, without an error but the route's own, where there is no other stage. */
+static sn_route *route_of_stage(sn__question *q, sn_strategy strategy) {
+  const sn__question_graph *known = q->stage ? sn__question_graph_of(q->stage, strategy) : NULL;
+  return known && known->route ? sn_shard_stage(known->route, q->options->iteration, q->err) : NULL;
+}
+
 static sn_status make_route(sn__question *q, sn_strategy strategy, sn__question_graph *g) {
   if (g->route) return SN_OK;
   g->route = route_like(q, strategy);
   g->resized = g->route != NULL;
+  if (!g->route && q->err->code == SN_OK) g->route = route_of_stage(q, strategy);
   if (!g->route && q->err->code == SN_OK)
     g->route = sn_schedule_route(q->net, strategy, q->options->iteration, q->costs, q->err);
   if (!g->route) return q->err->code;
@@ -87,21 +112,11 @@ static sn_status go_by_like(sn__question *q, sn_strategy strategy, const sn__que
   return q->err->code;
 }
 
-/* What crosses links. */
-static sn_status time_transfers(sn__question *q, sn__question_graph *g) {
-  if (!g->route->mesh) return SN_OK;
-  int64_t *ns = calloc((size_t)g->route->n_transfers + 1, sizeof *ns);
-  if (!ns) return sn_fail_memory(q->err);
-  sn_transfers_time(g->route, &q->cluster, ns);
-  sn_costs_set_transfers(g->costs, ns, g->route->n_transfers, q->err);
-  free(ns);
-  return q->err->code;
-}
-
 static sn_status make_costs(sn__question *q, sn_strategy strategy, sn__question_graph *g) {
   if (g->costs || !sn_dialect_of(strategy.dialect)->eager) return SN_OK;
   g->costs = sn_caching_costs(q->net, q->model, q->options->iteration.precision, q->options->workspace, q->err);
-  if (!g->costs || time_transfers(q, g) != SN_OK) return q->err->code;
+  if (!g->costs) return q->err->code;
+  if (g->route->mesh && sn_transfers_cost(g->route, &q->cluster, g->costs, q->err) != SN_OK) return q->err->code;
   if (q->options->calibration) sn_calibration_apply(q->options->calibration, q->net, g->costs);
   return SN_OK;
 }

@@ -65,8 +65,10 @@ typedef struct sn__question_graph {
 /* What all strategies of one question share. */
 typedef struct sn__question {
   const sn_net *net;
-  struct sn__question *like; /* about the network that this one's is sn_net_rebatch()'s of, made for it to have routes
+  struct sn__question *like;  /* about the network that this one's is sn_net_rebatch()'s of, made for it to have routes
                                 and schedules to go by; outlives it. NULL: none */
+  struct sn__question *stage; /* about another stage of the same pipeline, whose route has what all share; outlives it.
+                                 NULL: none */
   const sn_device *device;
   sn_device shared;   /* of several GPUs: that device with what its communicators take */
   sn_cluster cluster; /* on which those are */
@@ -99,6 +101,11 @@ static inline sn__question_graph *sn__question_graph_of(sn__question *q, sn_stra
 /* Plans of the strategy's graph that were made before; NULL where none are kept. */
 sn_proved *sn__question_proved(sn__question *q, sn_strategy strategy);
 const sn_costs *sn__question_costs(const sn__question *q, sn_strategy strategy);
+/* PyTorch's graphs have PyTorch's allocator unless another one is asked for; others if it is. */
+bool sn__question_has_caching(const sn__question *q, sn_strategy strategy);
+/* Bytes of the context, and all that stays on the device. */
+uint64_t sn__question_context(const sn__question *q, sn_strategy strategy);
+uint64_t sn__question_resident(const sn__question *q, sn_strategy strategy);
 /* Which algorithms cuDNN takes is not for the plan to say where PyTorch or SINGA call it: what they need, they have. */
 sn_workspace sn__question_workspace(const sn__question *q, sn_strategy strategy);
 

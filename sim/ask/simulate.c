@@ -23,41 +23,24 @@
 
 #include <stdlib.h>
 
-static bool is_eager(sn_strategy strategy) {
-  return sn_dialect_of(strategy.dialect)->eager;
-}
-
-/* PyTorch's graphs have PyTorch's allocator unless another one is asked for; others if it is. */
-static bool has_caching(const sn__question *q, sn_strategy strategy) {
-  if (q->options->allocator == SN_ALLOCATOR_POOL) return is_eager(strategy);
-  return q->options->allocator == SN_ALLOCATOR_PYTORCH || q->options->allocator == SN_ALLOCATOR_EXPANDABLE;
-}
-
-static uint64_t context_of(const sn__question *q, sn_strategy strategy) {
-  return sn_device_context(q->device, q->net, is_eager(strategy));
-}
-
-static uint64_t resident_bytes(const sn__question *q, sn_strategy strategy) {
-  return context_of(q, strategy) + sn_persistent_total(&q->graphs[sn_strategy_graph(strategy)].persistent);
-}
-
 /* The pool on offer. */
 static uint64_t pool_of(const sn__question *q, sn_strategy strategy) {
-  uint64_t fixed = resident_bytes(q, strategy), left = q->memory_bytes > fixed ? q->memory_bytes - fixed : 0;
+  uint64_t fixed = sn__question_resident(q, strategy), left = q->memory_bytes > fixed ? q->memory_bytes - fixed : 0;
   return q->options->pool_bytes > 0 ? sn_min(q->options->pool_bytes, left) : left;
 }
 
 /* What PyTorch's allocator may take; --pool limits it by as much beside what is resident. */
 static uint64_t caching_memory(const sn__question *q, sn_strategy strategy) {
   uint64_t pool = q->options->pool_bytes;
-  return pool > 0 ? sn_min(q->memory_bytes, resident_bytes(q, strategy) + pool) : q->memory_bytes;
+  return pool > 0 ? sn_min(q->memory_bytes, sn__question_resident(q, strategy) + pool) : q->memory_bytes;
 }
 
 static sn_plan *plan_in(sn__question *q, sn_strategy strategy, uint64_t pool_bytes, bool only_fits) {
   const sn_schedule *schedule = sn__question_schedule(q, strategy);
   if (!schedule) return NULL;
   sn_caching_server server = {q->device, q->options, caching_memory(q, strategy), q->err};
-  bool own = has_caching(q, strategy) && (only_fits || sn_strategy_adapts(strategy)); /* addresses are nobody's */
+  bool own =
+      sn__question_has_caching(q, strategy) && (only_fits || sn_strategy_adapts(strategy)); /* addresses are nobody's */
   const sn_plan_wish wish = {
       .schedule = schedule,
       .costs = sn__question_costs(q, strategy),
@@ -70,7 +53,7 @@ static sn_plan *plan_in(sn__question *q, sn_strategy strategy, uint64_t pool_byt
       .packings = &q->packings,
       .proved = sn__question_proved(q, strategy),
       .standing = sn__question_graph_of(q, strategy)->standing,
-      .serve = sn_strategy_adapts(strategy) && has_caching(q, strategy) ? sn_caching_serve : NULL,
+      .serve = sn_strategy_adapts(strategy) && sn__question_has_caching(q, strategy) ? sn_caching_serve : NULL,
       .server = &server,
       .only_fits = only_fits};
   const sn_corun_question corun = {
@@ -86,7 +69,7 @@ static sn_plan *plan_in(sn__question *q, sn_strategy strategy, uint64_t pool_byt
 
 /* The plan that is made for so much memory, as what the device has; NULL after an error. */
 static sn_plan *plan_for(sn__question *q, sn_strategy strategy, uint64_t memory_bytes, bool only_fits) {
-  const uint64_t kept = q->memory_bytes, pool_bytes = pool_of(q, strategy), fixed = resident_bytes(q, strategy);
+  const uint64_t kept = q->memory_bytes, pool_bytes = pool_of(q, strategy), fixed = sn__question_resident(q, strategy);
   q->memory_bytes = memory_bytes;
   sn_plan *plan = plan_in(q, strategy, memory_bytes > fixed ? memory_bytes - fixed : 0, only_fits);
   q->memory_bytes = kept;
@@ -191,8 +174,8 @@ static sn_status least_of_plan_for(sn__question *q, sn_strategy strategy, uint64
   sn_plan *plan = plan_for(q, strategy, memory_bytes, false);
   if (!plan) return q->err->code;
   sn_status status = SN_OK;
-  *least = resident_bytes(q, strategy) + plan->pool_bytes;
-  if (has_caching(q, strategy))
+  *least = sn__question_resident(q, strategy) + plan->pool_bytes;
+  if (sn__question_has_caching(q, strategy))
     status = sn_caching_need_of(plan, q->device, q->options, memory_bytes, &need, least, q->err);
   if (!sn_plan_fits_outside(plan)) *least = 0;
   sn_plan_free(plan);
@@ -235,14 +218,14 @@ static sn_status least_memory(sn__question *q, sn_strategy strategy, const sn_re
   bool found = true;
   uint64_t pool = 0;
   bool lowers = is_of_memory(strategy);
-  if (has_caching(q, strategy)) {
+  if (sn__question_has_caching(q, strategy)) {
     sn_status status = least_with_caching(q, strategy, memory_bytes);
     return status == SN_OK && lowers ? lower_least(q, strategy, memory_bytes) : status;
   }
   sn_status status = sn__question_open_graph(q, strategy);
   if (status == SN_OK) status = least_pool(q, strategy, known, &pool);
   if (status == SN_OK && is_host_limited(q)) status = least_pool_with_host(q, strategy, &pool, &found);
-  *memory_bytes = found ? resident_bytes(q, strategy) + pool : 0;
+  *memory_bytes = found ? sn__question_resident(q, strategy) + pool : 0;
   return status == SN_OK && lowers ? lower_least(q, strategy, memory_bytes) : status;
 }
 
@@ -265,22 +248,26 @@ static sn_plan *better_of(const sn__question *q, sn_plan *plan, sn_plan *other) 
  * what is planned for the memory there is that with time for it, and that for nothing. */
 static sn_plan *make_plan(sn__question *q, sn_strategy strategy, bool only_fits) {
   if (sn__question_open_graph(q, strategy) != SN_OK) return NULL;
-  uint64_t least = 0, pool_bytes = pool_of(q, strategy), fixed = resident_bytes(q, strategy);
+  uint64_t least = 0, pool_bytes = pool_of(q, strategy), fixed = sn__question_resident(q, strategy);
   sn_plan *plan = plan_in(q, strategy, pool_bytes, only_fits);
   if (!plan || plan->pool_bytes <= pool_bytes) return plan;
   if (is_lucky(strategy)) {
     if (try_luck(q, strategy, pool_bytes, &least) == SN_OK && least > pool_bytes) return plan;
     return better_of(q, plan, q->err->code == SN_OK ? plan_for(q, strategy, fixed + least, only_fits) : NULL);
   }
-  if (!is_of_memory(strategy) || has_caching(q, strategy)) return plan;
+  if (!is_of_memory(strategy) || sn__question_has_caching(q, strategy)) return plan;
   if (only_fits) plan = better_of(q, plan, plan_in(q, strategy, pool_bytes, false));
   return plan && !sn_plan_fits(plan) ? better_of(q, plan, plan_for(q, strategy, 0, only_fits)) : plan;
 }
 
 /* Instead of the plan's pool. */
 static sn_status add_caching(sn__question *q, sn_strategy strategy, const sn_plan *plan, sn_result *r) {
-  sn_caching_need need;
-  sn_status status = find_caching_need(q, strategy, plan, &need, &r->least_device_bytes);
+  sn_caching_need need = {0};
+  const uint64_t known = q->options->least_of_interest;
+  sn_status status = known > 0 ? find_caching_need(q, strategy, plan, &need, NULL) : SN_OK;
+  r->least_device_bytes = need.device_bytes;
+  if (status == SN_OK && (known == 0 || need.device_bytes > known))
+    status = find_caching_need(q, strategy, plan, &need, &r->least_device_bytes);
   r->context_bytes = need.context_bytes;
   r->allocated_bytes = need.allocated_bytes;
   r->reserved_bytes = need.reserved_bytes;
@@ -296,7 +283,7 @@ static sn_status add_result(sn__question *q, sn_strategy strategy, const sn_plan
                              .use = plan->use,
                              .trace = trace,
                              .persistent = sn__question_graph_of(q, strategy)->persistent,
-                             .context_bytes = context_of(q, strategy),
+                             .context_bytes = sn__question_context(q, strategy),
                              .iteration = q->options->iteration,
                              .external = q->options->external,
                              .want_steps = q->options->want_steps};
@@ -305,8 +292,8 @@ static sn_status add_result(sn__question *q, sn_strategy strategy, const sn_plan
   if (sn_plan_is_corun(plan) && status == SN_OK)
     status = sn_corun_plans_tell(&q->corun, q->options, plan, q->arena, &r->corun, q->err);
   if (r->shared.world > 0) sn_result_judge_shared(q->net, q->device, q->options->iteration, r);
-  if (status == SN_OK) status = has_caching(q, strategy) ? add_caching(q, strategy, plan, r) : SN_OK;
-  if (status == SN_OK && (!has_caching(q, strategy) || is_of_memory(strategy)))
+  if (status == SN_OK) status = sn__question_has_caching(q, strategy) ? add_caching(q, strategy, plan, r) : SN_OK;
+  if (status == SN_OK && (!sn__question_has_caching(q, strategy) || is_of_memory(strategy)))
     status = least_memory(q, strategy, r, &r->least_device_bytes);
   if (status == SN_OK && q->options->want_peak)
     status = sn_explain_peak(plan, strategy, r->peak_step - 1, q->arena, &r->peak, &r->n_peak, q->err);
@@ -373,7 +360,7 @@ static sn_status answer_once(sn__question *q, sn_answers *all, sn_strategy strat
     return status;
   }
   if (sn_answer_copy(twin, &fresh, q->options->iteration, q->arena, q->err) != SN_OK) return q->err->code;
-  bool same_least = strategy.offload == twin->strategy.offload || has_caching(q, strategy);
+  bool same_least = strategy.offload == twin->strategy.offload || sn__question_has_caching(q, strategy);
   return same_least ? SN_OK : least_memory(q, strategy, r, &r->least_device_bytes);
 }
 
@@ -408,8 +395,7 @@ struct sn_planner {
 
 sn_run *sn_simulate(const char *spec, const sn_net *net, const sn_device *device, const sn_strategy *strategies,
                     uint32_t n_strategies, const sn_options *options, sn_err *err) {
-  sn_planner *planner = sn_planner_new(net, device, options, err);
-  if (planner) planner->q.once = true;
+  sn_planner *planner = sn_planner_new_stage(NULL, net, device, options, err);
   sn_run *run = planner ? sn_planner_run(planner, spec, strategies, n_strategies, err) : NULL;
   sn_planner_free(planner);
   return run;
@@ -433,7 +419,7 @@ sn_timeline *sn_simulate_timeline(const sn_net *net, const sn_device *device, sn
   sn_plan *plan = sn__question_open(&q) == SN_OK ? make_plan(&q, strategy, false) : NULL;
   sn_trace trace = {0};
   sn_timeline *timeline = plan && play(&q, strategy, plan, &trace) == SN_OK ? sn_timeline_new(plan, &trace, err) : NULL;
-  if (timeline && has_caching(&q, strategy) &&
+  if (timeline && sn__question_has_caching(&q, strategy) &&
       sn_caching_need_show(plan, device, options, caching_memory(&q, strategy), timeline, err) != SN_OK) {
     sn_timeline_free(timeline);
     timeline = NULL;
@@ -453,6 +439,14 @@ sn_planner *sn_planner_new(const sn_net *net, const sn_device *device, const sn_
   if (sn__question_open(&planner->q) == SN_OK) return planner;
   sn_planner_free(planner);
   return NULL;
+}
+
+sn_planner *sn_planner_new_stage(sn_planner *known, const sn_net *net, const sn_device *device,
+                                 const sn_options *options, sn_err *err) {
+  sn_planner *planner = sn_planner_new(net, device, options, err);
+  if (planner) planner->q.once = true;
+  if (planner && known) planner->q.stage = &known->q;
+  return planner;
 }
 
 sn_planner *sn_planner_new_like(sn_planner *known, const sn_net *net, sn_err *err) {
@@ -492,15 +486,21 @@ sn_plan *sn_planner_plan(sn_planner *planner, sn_strategy strategy, uint64_t mem
   return make_plan(&planner->q, strategy, only_fits);
 }
 
+const sn_route *sn_planner_route(sn_planner *planner, sn_strategy strategy, sn_err *err) {
+  planner->q.err = err;
+  return sn__question_open_graph(&planner->q, strategy) == SN_OK ? sn__question_graph_of(&planner->q, strategy)->route
+                                                                 : NULL;
+}
+
 static sn_need_wish need_wish(sn__question *q, sn_strategy strategy) {
   return (sn_need_wish){.strategy = strategy,
                         .schedule = sn__question_schedule(q, strategy),
                         .costs =
                             sn__question_graph_of(q, strategy)->workspace_free ? NULL : sn__question_costs(q, strategy),
                         .workspace = sn__question_workspace(q, strategy),
-                        .pooled = !has_caching(q, strategy),
+                        .pooled = !sn__question_has_caching(q, strategy),
                         .memory_bytes = q->memory_bytes,
-                        .resident_bytes = resident_bytes(q, strategy),
+                        .resident_bytes = sn__question_resident(q, strategy),
                         .pool_limit = q->options->pool_bytes,
                         .floor = sn__question_graph_of(q, strategy)->floor,
                         .on_host = q->options->external == SN_EXTERNAL_HOST};
@@ -512,7 +512,7 @@ static sn_status tell_need(sn__question *q, sn_strategy strategy, const sn_plan 
   sn_caching_need caching;
   uint64_t least_bytes = 0;
   sn_need_tell(&wish, plan, need);
-  if (!has_caching(q, strategy)) return SN_OK;
+  if (!sn__question_has_caching(q, strategy)) return SN_OK;
   sn_status status = find_caching_need(q, strategy, plan, &caching, least ? &least_bytes : NULL);
   need->fits = caching.fits;
   need->device_bytes = caching.fits || !least ? caching.device_bytes : least_bytes;
@@ -531,7 +531,7 @@ sn_status sn_planner_need(sn_planner *planner, sn_strategy strategy, uint64_t me
 static sn_status foresee(sn__question *q, sn_strategy strategy, sn_need *need, bool *known) {
   *known = false;
   if (is_host_limited(q) || sn_strategy_adapts(strategy) || sn_strategy_is_corun(strategy) ||
-      (has_caching(q, strategy) && sn_strategy_has_cache(strategy)) || !sn__question_schedule(q, strategy))
+      (sn__question_has_caching(q, strategy) && sn_strategy_has_cache(strategy)) || !sn__question_schedule(q, strategy))
     return q->err->code;
   const sn_need_wish wish = need_wish(q, strategy);
   return sn_need_foresee(&wish, need, known, q->err);
@@ -560,8 +560,9 @@ sn_status sn_planner_bound(sn_planner *planner, sn_strategy strategy, uint64_t *
   sn__question *q = &planner->q;
   q->err = err;
   if (sn__question_open_graph(q, strategy) != SN_OK) return err->code;
-  uint64_t step = sn_need_of_largest_step(sn__question_graph_of(q, strategy)->route, !has_caching(q, strategy));
-  *memory_bytes = resident_bytes(q, strategy) + step;
+  uint64_t step =
+      sn_need_of_largest_step(sn__question_graph_of(q, strategy)->route, !sn__question_has_caching(q, strategy));
+  *memory_bytes = sn__question_resident(q, strategy) + step;
   return SN_OK;
 }
 
@@ -588,7 +589,7 @@ sn_status sn_planner_binding(sn_planner *planner, sn_strategy strategy, uint64_t
                           .pass = sn_pass_name(step->pass),
                           .tensor_bytes = plan->use[at].tensor_bytes,
                           .workspace_bytes = plan->use[at].workspace_bytes,
-                          .resident_bytes = resident_bytes(&planner->q, strategy),
+                          .resident_bytes = sn__question_resident(&planner->q, strategy),
                           .host_bytes = plan->external_bytes,
                           .host_memory_bytes = plan->external_limit};
   if (!binding->layer) sn_fail_memory(err);

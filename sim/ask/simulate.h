@@ -53,6 +53,10 @@ typedef struct sn_planner sn_planner;
 
 /* All three are looked at as long as the planner lives; options->want_steps and want_tensors are not. */
 sn_planner *sn_planner_new(const sn_net *net, const sn_device *device, const sn_options *options, sn_err *err);
+/* One that is not going to be turned, so that no plan is kept for another device. `known`, NULL or about another stage of
+ * the same pipeline: what all stages share it has made, and it outlives this one. */
+sn_planner *sn_planner_new_stage(sn_planner *known, const sn_net *net, const sn_device *device,
+                                 const sn_options *options, sn_err *err);
 void sn_planner_free(sn_planner *planner);
 
 /* Asks about the same net on another device, or with other options of the same iteration: what depends on neither is
@@ -64,6 +68,9 @@ sn_status sn_planner_turn(sn_planner *planner, const sn_device *device, const sn
 /* sn_simulate() with what the planner has. */
 sn_run *sn_planner_run(sn_planner *planner, const char *spec, const sn_strategy *strategies, uint32_t n_strategies,
                        sn_err *err);
+
+/* The route of a strategy's graph, which is the planner's; NULL after an error. */
+const sn_route *sn_planner_route(sn_planner *planner, sn_strategy strategy, sn_err *err);
 
 /* What a strategy needs, from its plan alone. */
 sn_status sn_planner_need(sn_planner *planner, sn_strategy strategy, uint64_t memory_bytes, sn_need *need, sn_err *err);

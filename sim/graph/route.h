@@ -165,6 +165,9 @@ typedef struct sn_transfer {
   uint64_t bytes;       /* of all that is gathered or reduced; of a send what is sent */
 } sn_transfer;
 
+/* "all_gather", "reduce_scatter", "all_reduce", "send", "receive" */
+const char *sn_transfer_kind_name(sn_transfer_kind kind);
+
 /* Layers whose parameters are gathered and reduced together. */
 typedef struct sn_parameter_group {
   const char *name; /* the path of the block, "layers.0"; "root": what is in none */
@@ -216,20 +219,29 @@ struct sn_route {
   const sn_transfer *transfers;
   const sn_parameter_group *groups;
   uint32_t n_transfers, n_groups;
-  const struct sn_route *whole; /* what it is a part of; it frees that but where it is the `of_rank` of that */
+  const struct sn_route *whole; /* what it is a part of; it frees that but where it is the `of_rank` of that, */
+  bool shares_whole;            /* or where it is of another stage, whose that is */
   const uint32_t *moved;        /* per step of the whole: which of its own it is */
-  const uint32_t *runs; /* of a pipeline's stage: per micro-batch and step of the whole, which it is; else NULL */
-  uint32_t micros;      /* of a pipeline's stage: micro-batches, whose forward and backward steps are mixed: all
+  const uint32_t *runs;         /* of a pipeline's stage: sn_route_run_of(); else NULL */
+  const uint32_t *run_numbers;  /* per step of the whole: which of those that the stage runs; SN_NONE: it does not */
+  uint32_t n_runs;              /* how many these are */
+  uint32_t micros;              /* of a pipeline's stage: micro-batches, whose forward and backward steps are mixed: all
                                  * are ahead of first_backward, which is first_update. Else 0 */
-  struct sn_under_list *under; /* of a recording: what sn_route_under() has made; else NULL */
-  struct sn_route *of_rank;    /* of what sn_route_under() has made: a part of it, which it frees; NULL: none */
-  const uint32_t *of_storage;  /* of a recording, per storage of it: the tensor in which it lies; SN_NONE */
+  struct sn_under_list *under;  /* of a recording: what sn_route_under() has made; else NULL */
+  struct sn_route *of_rank;     /* of what sn_route_under() has made: a part of it, which it frees; NULL: none */
+  const uint32_t *of_storage;   /* of a recording, per storage of it: the tensor in which it lies; SN_NONE */
   struct sn_arena *arena;
 };
 
 /* Tensors without those of steps that run again. */
 static inline uint32_t sn_route_tensors(const sn_route *route) {
   return route->tensors_again > 0 ? route->tensors_again : route->n_tensors;
+}
+
+/* Of a pipeline's stage: as which of its steps it runs one of the whole for a micro-batch; SN_NONE: it does not. */
+static inline uint32_t sn_route_run_of(const sn_route *route, uint32_t micro, uint32_t step) {
+  uint32_t number = route->run_numbers[step];
+  return number == SN_NONE ? SN_NONE : route->runs[(size_t)micro * route->n_runs + number];
 }
 
 /* What runs, for the first time or again. */

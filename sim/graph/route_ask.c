@@ -32,6 +32,6 @@ void sn_route_free(sn_route *route) {
   if (!route) return;
   sn__route_free_under(route);
   sn_route_free(route->of_rank);
-  if (route->whole && route->whole->of_rank != route) sn_route_free((sn_route *)route->whole);
+  if (route->whole && !route->shares_whole && route->whole->of_rank != route) sn_route_free((sn_route *)route->whole);
   sn_arena_free(route->arena);
 }

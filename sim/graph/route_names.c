@@ -124,3 +124,8 @@ const char *sn_role_name(sn_role role) {
                                               "summed gradient", "bucket",   "sharded gradient"};
   return names[role];
 }
+
+const char *sn_transfer_kind_name(sn_transfer_kind kind) {
+  static const char *const names[SN_TRANSFER_KINDS] = {"all_gather", "reduce_scatter", "all_reduce", "send", "receive"};
+  return names[kind];
+}

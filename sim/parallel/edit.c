@@ -33,6 +33,7 @@ sn_status sn__edit_begin_bare(sn__edit *e, const sn_route *whole, sn_err *err) {
   *e->route = *whole;
   e->route->arena = arena;
   e->route->under = NULL;
+  e->route->shares_whole = false;
   e->mixed = whole->micros > 0;
   e->route->n_steps = e->route->n_accesses = e->route->n_tensors = e->route->n_transfers = 0;
   e->route->tensor_bytes = 0;
@@ -72,10 +73,8 @@ uint32_t sn__edit_transfer(sn__edit *e, sn_transfer transfer) {
 
 /* What a step of its own costs where steps say that themselves: what it copies, by one kernel. */
 static sn_step_work work_of(const sn__edit *e, uint32_t transfer) {
-  static const char *const called[SN_TRANSFER_KINDS] = {"all_gather", "reduce_scatter", "all_reduce", "send",
-                                                        "receive"};
   const sn_transfer *t = &e->transfers[transfer];
-  return (sn_step_work){.called = called[t->kind], .bytes = 2 * (double)t->bytes, .launches = 1};
+  return (sn_step_work){.called = sn_transfer_kind_name(t->kind), .bytes = 2 * (double)t->bytes, .launches = 1};
 }
 
 static bool add_step(sn__edit *e, sn_step step) {
@@ -198,11 +197,11 @@ static uint32_t first_of(const sn__edit *e, sn_pass pass) {
 
 /* A stage's steps, as they are numbered now. */
 static bool move_runs(sn__edit *e) {
-  const sn_route *w = e->whole, *whole = w->whole;
+  const sn_route *w = e->whole;
   if (!w->runs) return true;
-  size_t n = (size_t)w->micros * whole->n_steps;
+  size_t n = (size_t)w->micros * w->n_runs;
   uint32_t *runs = sn_arena_alloc(e->route->arena, n, sizeof *runs);
-  for (size_t i = 0; runs && i < n; i++) runs[i] = w->runs[i] == SN_NONE ? SN_NONE : e->moved[w->runs[i]];
+  for (size_t i = 0; runs && i < n; i++) runs[i] = e->moved[w->runs[i]];
   e->route->runs = runs;
   return runs != NULL;
 }

@@ -106,6 +106,16 @@ sn_route *sn_shard(sn_route *whole, sn_iteration iteration, sn_err *err) {
   return route && of_batches(mesh) ? part_by(of_batches(mesh), route, iteration, err) : route;
 }
 
+sn_route *sn_shard_stage(const sn_route *known, sn_iteration iteration, sn_err *err) {
+  while (known->whole->micros > 0) known = known->whole; /* which dp lies upon */
+  sn_route *route = sn__stage(known->whole, iteration, err);
+  if (!route) return NULL;
+  route->whole = known->whole;
+  route->shares_whole = true;
+  scheme *make = of_batches(&iteration.mesh);
+  return make ? part_by(make, route, iteration, err) : route;
+}
+
 /* What PyTorch would have recorded under checkpoints is made once, and its part with it. */
 const sn_route *sn_shard_under(const sn_route *route, const sn_record_span *spans, uint32_t n_spans, sn_err *err) {
   if (!route->whole) return sn_route_under(route, spans, n_spans, err);

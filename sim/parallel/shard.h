@@ -24,6 +24,10 @@
  * there is one GPU. SN_BAD_INPUT: what cannot be shared, with the nearest that can. O(steps + accesses + parameters). */
 sn_route *sn_shard(sn_route *whole, sn_iteration iteration, sn_err *err);
 
+/* The same of another stage of the pipeline that `known` is a stage of: what they share is made once, and is that one's,
+ * which is to outlive it. */
+sn_route *sn_shard_stage(const sn_route *known, sn_iteration iteration, sn_err *err);
+
 /* sn_route_under() of a route, also of one that sn_shard() has made: then the rank's route of that. */
 const sn_route *sn_shard_under(const sn_route *route, const sn_record_span *spans, uint32_t n_spans, sn_err *err);
 

@@ -37,9 +37,14 @@ typedef struct maker {
   uint32_t parts, micros;
   uint32_t *part_of_layer, *part_of_step, *maker; /* maker: per tensor, the part that has made it; SN_NONE: none yet */
   part *all;
-  uint32_t *copy; /* per micro-batch and tensor: its copy; SN_NONE: none yet */
-  bool *made;     /* per tensor of the whole: a gradient of a parameter that is there */
-  uint32_t *runs; /* per micro-batch and step of the whole: which step it is */
+  uint32_t *number; /* per tensor of the whole: among those that the stage's steps touch; SN_NONE: none of them does */
+  uint32_t numbers; /* how many these are */
+  uint32_t *copy;   /* per micro-batch and number: its copy; SN_NONE: none yet */
+  uint32_t *only;   /* per tensor of the whole: the copy of all micro-batches; SN_NONE: none yet */
+  bool *made;       /* per tensor of the whole: a gradient of a parameter that is there */
+  uint32_t *run_numbers, *runs; /* as in the route */
+  uint32_t n_runs;
+  uint64_t updated, updated_own; /* elements of a rank's parameters that are updated; the stage's alone */
   sn_err *err;
 } maker;
 
@@ -125,7 +130,8 @@ static sn_status check_ties(const maker *m) {
 
 static uint32_t copy_of(maker *m, uint32_t micro, uint32_t tensor) {
   const sn_tensor *t = &m->whole->tensors[tensor];
-  uint32_t *copy = &m->copy[(size_t)(t->role == SN_PARAMETER_GRADIENT ? 0 : micro) * m->whole->n_tensors + tensor];
+  bool alone = t->role == SN_PARAMETER_GRADIENT;
+  uint32_t *copy = alone ? &m->only[tensor] : &m->copy[(size_t)micro * m->numbers + m->number[tensor]];
   if (*copy == SN_NONE) *copy = sn__edit_tensor(&m->e, t->layer, t->port, t->role, t->bytes);
   return *copy;
 }
@@ -145,7 +151,7 @@ static void add_gradient(maker *m, uint32_t tensor) {
 static void copy_step(maker *m, uint32_t step, uint32_t micro) {
   const sn_step *s = &m->whole->steps[step];
   sn__edit_copy_bare(&m->e, step);
-  m->runs[(size_t)micro * m->whole->n_steps + step] = m->e.route->n_steps - 1;
+  m->runs[(size_t)micro * m->n_runs + m->run_numbers[step]] = m->e.route->n_steps - 1;
   for (uint32_t i = 0; i < s->n_accesses; i++) {
     sn_access access = m->whole->accesses[s->first_access + i];
     if (access.mode == SN_WRITE && m->whole->tensors[access.tensor].role == SN_PARAMETER_GRADIENT)
@@ -209,7 +215,7 @@ static void hold_outputs(maker *m) {
   if (!is_mine(m, m->parts - 1)) return;
   for (uint32_t s = 0; s < w->first_backward; s++) {
     const sn_step *step = &w->steps[s];
-    if (w->layers[step->layer].op != SN_SOFTMAX) continue;
+    if (w->layers[step->layer].op != SN_SOFTMAX || !is_mine(m, m->part_of_step[s])) continue;
     for (uint32_t micro = 0; micro < m->micros; micro++)
       for (uint32_t i = 0; i < step->n_accesses; i++) {
         sn_access access = w->accesses[step->first_access + i];
@@ -222,28 +228,28 @@ static void hold_outputs(maker *m) {
 
 /* ---- updates ---- */
 
-/* Elements of a rank's parameters that are updated; `mine`: the stage's alone. */
-static uint64_t updated_elements(const maker *m, bool mine) {
+static void count_updated(maker *m) {
   const sn_route *w = m->whole;
   sn_cut cuts[SN_PARAMETER_TENSORS];
-  uint64_t elements = 0;
   for (uint32_t l = 0; l < w->n_layers; l++) {
-    if (w->weight_gradient[l] == SN_NONE || (mine && !is_mine(m, m->part_of_layer[l]))) continue;
+    if (w->weight_gradient[l] == SN_NONE) continue;
     uint32_t count = sn_cuts_of(w->net, &w->layers[l], sn_mesh_size(m->mesh, SN_MESH_TP), cuts);
-    for (uint32_t n = 0; n < count; n++)
-      elements += cuts[n].rows * cuts[n].each; /* of parameters, which were counted */
+    for (uint32_t n = 0; n < count; n++) {
+      uint64_t elements = cuts[n].rows * cuts[n].each; /* of parameters, which were counted */
+      m->updated += elements;
+      m->updated_own += is_mine(m, m->part_of_layer[l]) ? elements : 0;
+    }
   }
-  return elements;
 }
 
 /* What the optimizer makes for all parameters at once is as large as the stage's. */
 static uint32_t temporary_of(maker *m, uint32_t tensor) {
-  uint64_t all = updated_elements(m, false);
-  uint32_t *copy = &m->copy[tensor];
+  uint32_t *copy = &m->only[tensor];
   const sn_tensor *t = &m->whole->tensors[tensor];
-  if (*copy == SN_NONE)
-    *copy = sn__edit_tensor(&m->e, t->layer, t->port, t->role,
-                            all > 0 ? t->bytes / all * updated_elements(m, true) : t->bytes);
+  if (*copy != SN_NONE) return *copy;
+  if (m->updated == 0) count_updated(m);
+  *copy = sn__edit_tensor(&m->e, t->layer, t->port, t->role,
+                          m->updated > 0 ? t->bytes / m->updated * m->updated_own : t->bytes);
   return *copy;
 }
 
@@ -291,23 +297,44 @@ static sn_status write(maker *m) {
   return m->err->code;
 }
 
+/* A stage has its own steps for all micro-batches and copies of what they touch, not of all there is. */
+static sn_status number_own(maker *m) {
+  const sn_route *w = m->whole;
+  for (uint32_t s = 0; s < w->n_steps; s++) {
+    m->run_numbers[s] = s < w->first_update && is_mine(m, m->part_of_step[s]) ? m->n_runs++ : SN_NONE;
+    if (m->run_numbers[s] == SN_NONE) continue;
+    for (uint32_t i = 0; i < w->steps[s].n_accesses; i++) {
+      uint32_t *number = &m->number[w->accesses[w->steps[s].first_access + i].tensor];
+      if (*number == SN_NONE) *number = m->numbers++;
+    }
+  }
+  size_t copies = ((size_t)m->micros * m->numbers + 1) * sizeof *m->copy;
+  m->copy = malloc(copies);
+  m->runs = sn_arena_alloc(m->e.route->arena, (size_t)m->micros * m->n_runs, sizeof *m->runs);
+  if (!m->copy || !m->runs) return sn_fail_memory(m->err);
+  memset(m->copy, 0xff, copies);
+  return SN_OK;
+}
+
 static sn_status prepare(maker *m) {
   const sn_route *w = m->whole;
-  size_t copies = (size_t)m->micros * w->n_tensors + 1, runs = (size_t)m->micros * w->n_steps + 1;
+  size_t tensors = ((size_t)w->n_tensors + 1) * sizeof(uint32_t);
   m->part_of_layer = calloc((size_t)w->n_layers + 1, sizeof *m->part_of_layer);
   m->part_of_step = calloc((size_t)w->n_steps + 1, sizeof *m->part_of_step);
-  m->maker = malloc(((size_t)w->n_tensors + 1) * sizeof *m->maker);
+  m->maker = malloc(tensors);
   m->all = calloc(m->parts, sizeof *m->all);
-  m->copy = malloc(copies * sizeof *m->copy);
+  m->number = malloc(tensors);
+  m->only = malloc(tensors);
   m->made = calloc((size_t)w->n_tensors + 1, sizeof *m->made);
   if (sn__edit_begin_bare(&m->e, w, m->err) != SN_OK) return m->err->code;
   m->e.mixed = true;
-  m->runs = sn_arena_alloc(m->e.route->arena, runs, sizeof *m->runs);
-  if (!m->part_of_layer || !m->part_of_step || !m->maker || !m->all || !m->copy || !m->made || !m->runs)
+  m->run_numbers = sn_arena_alloc(m->e.route->arena, (size_t)w->n_steps + 1, sizeof *m->run_numbers);
+  if (!m->part_of_layer || !m->part_of_step || !m->maker || !m->all || !m->number || !m->only || !m->made ||
+      !m->run_numbers)
     return sn_fail_memory(m->err);
-  memset(m->runs, 0xff, runs * sizeof *m->runs);
-  memset(m->maker, 0xff, w->n_tensors * sizeof *m->maker);
-  memset(m->copy, 0xff, copies * sizeof *m->copy);
+  memset(m->maker, 0xff, tensors);
+  memset(m->number, 0xff, tensors);
+  memset(m->only, 0xff, tensors);
   sn_mesh_parts cut = sn_mesh_parts_of(w->net, m->parts);
   for (uint32_t l = 0; l < w->n_layers; l++) m->part_of_layer[l] = sn_mesh_part_next(&cut);
   if (cut.blocks < m->parts)
@@ -315,7 +342,7 @@ static sn_status prepare(maker *m) {
                    w->name, cut.blocks, m->parts, cut.blocks);
   if (check_ties(m) != SN_OK) return m->err->code;
   find_parts_of_steps(m);
-  return find_crossings(m);
+  return find_crossings(m) == SN_OK ? number_own(m) : m->err->code;
 }
 
 static void clear(maker *m) {
@@ -325,7 +352,7 @@ static void clear(maker *m) {
                            &at->given_gradients, &at->handed,   &at->handed_gradients};
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) free(lists[i]->all);
   }
-  void *const rooms[] = {m->part_of_layer, m->part_of_step, m->maker, m->all, m->copy, m->made};
+  void *const rooms[] = {m->part_of_layer, m->part_of_step, m->maker, m->all, m->number, m->copy, m->only, m->made};
   for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++) free(rooms[i]);
 }
 
@@ -337,7 +364,7 @@ static sn_status hand_over(maker *m, sn_route *route, sn_err *err) {
   if (!mesh || !groups || !gradients) return sn_fail_memory(err);
   for (uint32_t l = 0; l < route->n_layers; l++) {
     uint32_t first = m->whole->weight_gradient[l];
-    gradients[l] = first == SN_NONE ? SN_NONE : m->copy[first];
+    gradients[l] = first == SN_NONE ? SN_NONE : m->only[first];
   }
   *mesh = *m->mesh;
   groups[0].name = "stage";
@@ -346,6 +373,8 @@ static sn_status hand_over(maker *m, sn_route *route, sn_err *err) {
   route->n_groups = 1;
   route->weight_gradient = gradients;
   route->runs = m->runs;
+  route->run_numbers = m->run_numbers;
+  route->n_runs = m->n_runs;
   route->micros = m->micros;
   return SN_OK;
 }

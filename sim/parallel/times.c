@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* What of the cluster's words a transfer is. */
@@ -100,6 +101,15 @@ void sn_transfers_time(const sn_route *route, const sn_cluster *cluster, int64_t
     const sn_group group = {.ranks = t->ranks, .nodes = cluster->nodes < nodes ? cluster->nodes : nodes};
     ns[i] = sn_collective_ns(cluster, kind_of(t->kind), t->bytes, group);
   }
+}
+
+sn_status sn_transfers_cost(const sn_route *route, const sn_cluster *cluster, sn_costs *costs, sn_err *err) {
+  int64_t *ns = calloc((size_t)route->n_transfers + 1, sizeof *ns);
+  if (!ns) return sn_fail_memory(err);
+  sn_transfers_time(route, cluster, ns);
+  sn_costs_set_transfers(costs, ns, route->n_transfers, err);
+  free(ns);
+  return err->code;
 }
 
 sn_traffic_sums sn_traffic_of(const sn_route *route) {

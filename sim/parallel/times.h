@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "sim/cluster/cluster.h"
+#include "sim/device/cost.h"
 #include "sim/device/device.h"
 #include "sim/graph/route.h"
 
@@ -18,6 +19,9 @@ sn_status sn_mesh_cluster(const sn_mesh *mesh, const sn_cluster *asked, const sn
 
 /* Per transfer of a route (route->transfers), in ns. `ns` has room for route->n_transfers. O(transfers). */
 void sn_transfers_time(const sn_route *route, const sn_cluster *cluster, int64_t *ns);
+
+/* The same as part of the costs of its steps. */
+sn_status sn_transfers_cost(const sn_route *route, const sn_cluster *cluster, sn_costs *costs, sn_err *err);
 
 /* On how many nodes the members of an axis lie. */
 uint32_t sn_mesh_nodes(const sn_mesh *mesh, sn_mesh_axis axis, const sn_cluster *cluster);

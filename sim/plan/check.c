@@ -39,7 +39,9 @@ typedef struct object_state {
 
 typedef struct checker {
   const sn_plan *plan;
-  uint32_t n_lanes;
+  uint32_t n_lanes;        /* that have instructions */
+  uint8_t lanes[SN_LANES]; /* which of these a lane is */
+  uint8_t lane;            /* the instruction's */
   bool corun;
   const sn_route *route;
   sn_err *err;
@@ -88,24 +90,28 @@ static uint32_t *touched_of(const checker *c, copy_kind copy, uint32_t tensor) {
   return &c->touched[((size_t)tensor * c->n_copies + copy) * c->n_lanes];
 }
 
-static bool behind(const checker *c, uint8_t lane, const uint32_t *clocks) {
-  const uint32_t *known = c->known[lane].of;
+/* What the lane of the instruction is behind, of each lane. */
+static const uint32_t *known(const checker *c) {
+  return c->known[c->lane].of;
+}
+
+static bool behind(const checker *c, const uint32_t *clocks) {
   for (uint32_t l = 0, n = c->n_lanes; l < n; l++)
-    if (clocks[l] > known[l]) return false;
+    if (clocks[l] > known(c)[l]) return false;
   return true;
 }
 
-static bool behind_moment(const checker *c, uint8_t lane, sn__moment moment) {
-  return sn__moment_is_known(moment, c->known[lane].of);
+static bool behind_moment(const checker *c, sn__moment moment) {
+  return sn__moment_is_known(moment, known(c));
 }
 
 /* This instruction. */
-static sn__moment now(const checker *c, const sn_instr *i) {
-  return (sn__moment){c->known[i->lane].of[i->lane], i->lane};
+static sn__moment now(const checker *c) {
+  return (sn__moment){known(c)[c->lane], c->lane};
 }
 
-static void note(const checker *c, const sn_instr *i, uint32_t *clocks) {
-  clocks[i->lane] = c->known[i->lane].of[i->lane];
+static void note(const checker *c, uint32_t *clocks) {
+  clocks[c->lane] = known(c)[c->lane];
 }
 
 static void find_needs_of(checker *c, const sn_step *step, uint32_t *version) {
@@ -143,7 +149,7 @@ static sn_status claim(checker *c, sn__regions *regions, const sn_instr *i, uint
   if (i->bytes == 0 || i->bytes > size || i->offset > size - i->bytes)
     return reject(c, SN_RULE_MEMORY, "[%" PRIu64 ", +%" PRIu64 ") is outside the pool of %" PRIu64 " bytes", i->offset,
                   i->bytes, size);
-  switch (sn__regions_claim(regions, i->offset, i->offset + i->bytes, owner, c->known[i->lane].of, now(c, i), which)) {
+  switch (sn__regions_claim(regions, i->offset, i->offset + i->bytes, owner, known(c), now(c), which)) {
   case SN__CLAIM_GOOD:
     break;
   case SN__CLAIM_LIVE:
@@ -177,15 +183,15 @@ static sn_status check_alloc(checker *c, const sn_instr *i) {
   state *t = &c->states[i->id];
   char text[SN_TENSOR_NAME];
   if (t->resident) return reject(c, SN_RULE_MEMORY, "%s is allocated already", name(c, i->id, text));
-  if ((c->corun || c->plan->transfers) && !behind(c, i->lane, touched_of(c, DEVICE, i->id)))
+  if ((c->corun || c->plan->transfers) && !behind(c, touched_of(c, DEVICE, i->id)))
     return reject(c, SN_RULE_FENCES, "%s is allocated again while another lane may still use it", name(c, i->id, text));
   sn_status status = check_place(c, i);
   if (status != SN_OK) return status;
   t->version = 0;
-  t->wrote = now(c, i);
+  t->wrote = now(c);
   uint32_t *touched = touched_of(c, DEVICE, i->id);
   for (uint32_t l = 0, n = c->n_lanes; l < n; l++) touched[l] = 0;
-  note(c, i, touched);
+  note(c, touched);
   c->live_bytes += c->route->tensors[i->id].bytes;
   c->live_tensors++;
   meter(c);
@@ -205,10 +211,10 @@ static sn_status check_release(checker *c, const sn_instr *i) {
   char text[SN_TENSOR_NAME];
   if (check_lies_there(c, i) != SN_OK) return c->err->code;
   uint32_t *touched = touched_of(c, DEVICE, i->id);
-  if (!behind(c, i->lane, touched))
+  if (!behind(c, touched))
     return reject(c, SN_RULE_FENCES, "%s is released while another lane may still use it", name(c, i->id, text));
-  note(c, i, touched);
-  sn__regions_release(&c->pool, t->claim, now(c, i));
+  note(c, touched);
+  sn__regions_release(&c->pool, t->claim, now(c));
   t->resident = false;
   c->live_bytes -= c->route->tensors[i->id].bytes;
   c->live_tensors--;
@@ -216,24 +222,24 @@ static sn_status check_release(checker *c, const sn_instr *i) {
 }
 
 /* One access of the device copy by this instruction's lane. */
-static sn_status touch(checker *c, const sn_instr *i, uint32_t tensor, bool writes) {
+static sn_status touch(checker *c, uint32_t tensor, bool writes) {
   state *t = &c->states[tensor];
   char text[SN_TENSOR_NAME];
   if (!t->resident) return reject(c, SN_RULE_VALUES, "%s is not on the device", name(c, tensor, text));
   uint32_t *touched = touched_of(c, DEVICE, tensor);
-  if (writes ? !behind(c, i->lane, touched) : !behind_moment(c, i->lane, t->wrote))
+  if (writes ? !behind(c, touched) : !behind_moment(c, t->wrote))
     return reject(c, SN_RULE_FENCES, "%s is %s without a fence behind another lane's use of it", name(c, tensor, text),
                   writes ? "written" : "read");
-  note(c, i, touched);
-  if (writes) t->wrote = now(c, i);
+  note(c, touched);
+  if (writes) t->wrote = now(c);
   return SN_OK;
 }
 
-static sn_status check_access(checker *c, const sn_instr *i, uint32_t index) {
+static sn_status check_access(checker *c, uint32_t index) {
   sn_access access = c->route->accesses[index];
   state *t = &c->states[access.tensor];
   char text[SN_TENSOR_NAME];
-  sn_status status = touch(c, i, access.tensor, access.mode != SN_READ);
+  sn_status status = touch(c, access.tensor, access.mode != SN_READ);
   if (status != SN_OK) return status;
   if (access.mode != SN_WRITE && t->version != c->needs[index])
     return reject(c, SN_RULE_VALUES, "needs version %u of %s, finds %u (0: no value)", c->needs[index],
@@ -284,7 +290,7 @@ static sn_status check_objects(checker *c, const sn_instr *i) {
     bool writes = accesses[a].mode != SN_READ;
     const char *layer = c->route->layers[accesses[a].object / SN_OBJECT_KINDS].name;
     const char *what = sn_object_kind_name((sn_object_kind)(accesses[a].object % SN_OBJECT_KINDS));
-    if (writes ? !behind(c, i->lane, o->touched.of) : !behind_moment(c, i->lane, o->wrote))
+    if (writes ? !behind(c, o->touched.of) : !behind_moment(c, o->wrote))
       return reject(c, SN_RULE_FENCES, "the %s of %s are %s without a fence behind another lane's use", what, layer,
                     writes ? "written" : "read");
     uint32_t needs = accesses[a].object % SN_OBJECT_KINDS == SN_OBJECT_PARAMETERS ? 0 : 1;
@@ -292,8 +298,8 @@ static sn_status check_objects(checker *c, const sn_instr *i) {
       return reject(c, SN_RULE_VALUES, "needs the %s of %s as they are %s", what, layer,
                     needs ? "once made" : "before the update");
     if (writes) o->version = 1;
-    note(c, i, o->touched.of);
-    if (writes) o->wrote = now(c, i);
+    note(c, o->touched.of);
+    if (writes) o->wrote = now(c);
   }
   return SN_OK;
 }
@@ -313,7 +319,7 @@ static sn_status check_cores(checker *c, const sn_instr *i) {
                   team->first, team->slot, c->plan->cores, c->plan->slots);
   uint32_t which;
   uint64_t first = (uint64_t)team->slot * c->plan->cores + team->first;
-  switch (sn__regions_claim(&c->cores, first, first + team->count, SN_NONE, c->known[i->lane].of, now(c, i), &which)) {
+  switch (sn__regions_claim(&c->cores, first, first + team->count, SN_NONE, known(c), now(c), &which)) {
   case SN__CLAIM_GOOD:
     return SN_OK;
   case SN__CLAIM_MEMORY:
@@ -345,7 +351,7 @@ static sn_status check_compute(checker *c, const sn_instr *i) {
   sn_status status = c->corun ? check_corun(c, i) : check_turn(c, i);
   for (uint32_t a = 0; a < step->n_accesses && status == SN_OK; a++)
     if (!c->corun || sn_step_part_has(c->route, i->id, (sn_step_part)i->part, a))
-      status = check_access(c, i, step->first_access + a);
+      status = check_access(c, step->first_access + a);
   if (status != SN_OK) return status;
   if (c->report.use) c->report.use[c->step].workspace_bytes = sn_max(c->report.use[c->step].workspace_bytes, i->bytes);
   return check_workspace(c, i);
@@ -361,10 +367,10 @@ static sn_status check_copy_out(checker *c, const sn_instr *i) {
   state *t = &c->states[i->id];
   char text[SN_TENSOR_NAME];
   sn_status status = check_copy_size(c, i);
-  if (status == SN_OK) status = touch(c, i, i->id, false);
+  if (status == SN_OK) status = touch(c, i->id, false);
   if (status != SN_OK) return status;
   if (t->version == 0) return reject(c, SN_RULE_VALUES, "%s holds no value", name(c, i->id, text));
-  if (!behind(c, i->lane, touched_of(c, HOST, i->id)))
+  if (!behind(c, touched_of(c, HOST, i->id)))
     return reject(c, SN_RULE_FENCES, "the external copy of %s is overwritten while it may be read",
                   name(c, i->id, text));
   if (!t->host_held) {
@@ -377,8 +383,8 @@ static sn_status check_copy_out(checker *c, const sn_instr *i) {
   t->host_held = true;
   t->host_offset = i->offset;
   t->host_version = t->version;
-  t->host_wrote = now(c, i);
-  note(c, i, touched_of(c, HOST, i->id));
+  t->host_wrote = now(c);
+  note(c, touched_of(c, HOST, i->id));
   return SN_OK;
 }
 
@@ -389,28 +395,28 @@ static sn_status check_copy_in(checker *c, const sn_instr *i) {
   if (status != SN_OK) return status;
   if (!t->host_held || t->host_offset != i->offset)
     return reject(c, SN_RULE_VALUES, "%s has no external copy there", name(c, i->id, text));
-  if (!behind_moment(c, i->lane, t->host_wrote))
+  if (!behind_moment(c, t->host_wrote))
     return reject(c, SN_RULE_FENCES, "the external copy of %s is read without a fence behind its copy-out",
                   name(c, i->id, text));
-  status = touch(c, i, i->id, true);
+  status = touch(c, i->id, true);
   t->version = t->host_version;
-  note(c, i, touched_of(c, HOST, i->id));
+  note(c, touched_of(c, HOST, i->id));
   return status;
 }
 
 static sn_status check_signal(checker *c, const sn_instr *i) {
   if (c->signalled[i->id]) return reject(c, SN_RULE_FENCES, "fence %u is signalled twice", i->id);
   c->signalled[i->id] = true;
-  memcpy(&c->fences[(size_t)i->id * c->n_lanes], c->known[i->lane].of, c->n_lanes * sizeof(uint32_t));
+  memcpy(&c->fences[(size_t)i->id * c->n_lanes], known(c), c->n_lanes * sizeof(uint32_t));
   return SN_OK;
 }
 
 static sn_status check_wait(checker *c, const sn_instr *i) {
   if (!c->signalled[i->id]) return reject(c, SN_RULE_FENCES, "fence %u has not been signalled before", i->id);
   const uint32_t *fence = &c->fences[(size_t)i->id * c->n_lanes];
-  uint32_t *known = c->known[i->lane].of;
+  uint32_t *own = c->known[c->lane].of;
   for (uint32_t l = 0; l < c->n_lanes; l++)
-    if (fence[l] > known[l]) known[l] = fence[l];
+    if (fence[l] > own[l]) own[l] = fence[l];
   return SN_OK;
 }
 
@@ -429,7 +435,7 @@ static sn_status reject_step(checker *c, const sn_instr *i) {
 }
 
 static sn_status check_instr(checker *c, const sn_instr *i) {
-  if (i->kind >= SN_INSTR_KINDS || i->lane >= c->n_lanes || i->id >= c->id_limit[i->kind] ||
+  if (i->kind >= SN_INSTR_KINDS || i->lane >= sn_plan_lanes(c->plan) || i->id >= c->id_limit[i->kind] ||
       i->step >= c->route->n_steps) {
     c->report.rule = SN_RULE_ORDER;
     c->report.instruction = c->at;
@@ -440,7 +446,8 @@ static sn_status check_instr(checker *c, const sn_instr *i) {
     c->step = i->step;
     meter(c);
   }
-  c->known[i->lane].of[i->lane]++;
+  c->lane = c->lanes[i->lane];
+  c->known[c->lane].of[c->lane]++;
   switch ((sn_instr_kind)i->kind) {
   case SN_ALLOC:
     return check_alloc(c, i);
@@ -473,21 +480,15 @@ static void find_next_step(checker *c) {
   }
 }
 
-static uint32_t copies_of(const sn_plan *plan) {
-  for (const sn_instr *i = plan->instrs; i < plan->instrs + plan->n_instrs; i++)
-    if (i->kind == SN_COPY_OUT || i->kind == SN_COPY_IN) return COPIES;
-  return DEVICE + 1;
-}
-
 static bool make_room(checker *c) {
   const sn_route *route = c->route;
   size_t fences = (size_t)c->plan->n_fences + 1;
-  c->fences = calloc(fences * c->n_lanes, sizeof *c->fences);
+  c->fences = calloc(fences * c->n_lanes + 1, sizeof *c->fences);
   c->signalled = calloc(fences, sizeof *c->signalled);
   c->states = calloc(route->n_tensors, sizeof *c->states);
   c->needs = calloc((size_t)route->n_accesses + 1, sizeof *c->needs);
-  c->n_copies = copies_of(c->plan);
-  c->touched = calloc((size_t)route->n_tensors * c->n_copies * c->n_lanes, sizeof *c->touched);
+  c->n_copies = sn_plan_copies_out(c->plan) ? COPIES : DEVICE + 1;
+  c->touched = calloc((size_t)route->n_tensors * c->n_copies * c->n_lanes + 1, sizeof *c->touched);
   bool good = c->fences && c->signalled && c->states && c->needs && c->touched;
   if (!good || !c->corun) return good;
   c->objects = calloc((size_t)route->n_layers * SN_OBJECT_KINDS, sizeof *c->objects);
@@ -510,6 +511,7 @@ static void clear(checker *c) {
 
 static sn_status check_all(checker *c) {
   uint32_t *version = calloc(c->route->n_tensors, sizeof *version);
+  c->n_lanes = sn_plan_used_lanes(c->plan, c->lanes);
   bool good = version && make_room(c);
   if (good) find_needs(c, version);
   find_id_limits(c);
@@ -529,13 +531,12 @@ static sn_status check_all(checker *c) {
 }
 
 const char *sn_rule_name(sn_rule rule) {
-  static const char *const names[SN_RULES] = {"", "order", "values", "fences", "memory", "cores"};
+  static const char *const names[SN_RULES] = {"", "order", "values", "fences", "memory", "cores", "match"};
   return names[rule];
 }
 
 sn_status sn_check(const sn_plan *plan, sn_check_report *report, sn_err *err) {
-  checker c = {
-      .plan = plan, .n_lanes = sn_plan_lanes(plan), .corun = sn_plan_is_corun(plan), .route = plan->route, .err = err};
+  checker c = {.plan = plan, .corun = sn_plan_is_corun(plan), .route = plan->route, .err = err};
   if (report) c.report.use = report->use;
   if (c.report.use) memset(c.report.use, 0, plan->route->n_steps * sizeof *c.report.use);
   sn_status status = check_all(&c);
@@ -549,13 +550,14 @@ sn_status sn_check(const sn_plan *plan, sn_check_report *report, sn_err *err) {
 /* Known to be released behind every use, so that who is ordered behind the release is behind those, too. */
 static sn_status check_leaves(checker *c, const sn_instr *i) {
   if (check_lies_there(c, i) != SN_OK) return c->err->code;
-  sn__regions_release(&c->pool, c->states[i->id].claim, now(c, i));
+  sn__regions_release(&c->pool, c->states[i->id].claim, now(c));
   c->states[i->id].resident = false;
   return SN_OK;
 }
 
 static sn_status check_memory_of(checker *c, const sn_instr *i) {
-  c->known[i->lane].of[i->lane]++;
+  c->lane = c->lanes[i->lane];
+  c->known[c->lane].of[c->lane]++;
   switch ((sn_instr_kind)i->kind) {
   case SN_ALLOC:
     return check_place(c, i);
@@ -576,8 +578,9 @@ static sn_status check_memory_of(checker *c, const sn_instr *i) {
 }
 
 static sn_status check_memory(checker *c) {
+  c->n_lanes = sn_plan_used_lanes(c->plan, c->lanes);
   size_t fences = (size_t)c->plan->n_fences + 1;
-  c->fences = calloc(fences * c->n_lanes, sizeof *c->fences);
+  c->fences = calloc(fences * c->n_lanes + 1, sizeof *c->fences);
   c->signalled = calloc(fences, sizeof *c->signalled);
   c->states = calloc(c->route->n_tensors, sizeof *c->states);
   if (!c->fences || !c->signalled || !c->states) return sn_fail_memory(c->err);
@@ -589,7 +592,7 @@ static sn_status check_memory(checker *c) {
 
 sn_status sn_check_like(const sn_plan *plan, const sn_plan *proved, sn_err *err) {
   if (!proved || sn_plan_is_corun(plan) || !sn_lower_is_known(plan, proved)) return sn_check(plan, NULL, err);
-  checker c = {.plan = plan, .n_lanes = sn_plan_lanes(plan), .route = plan->route, .err = err};
+  checker c = {.plan = plan, .route = plan->route, .err = err};
   sn_status status = check_memory(&c);
   clear(&c);
   return status;

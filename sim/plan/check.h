@@ -33,6 +33,7 @@ typedef enum sn_rule {
   SN_RULE_FENCES,
   SN_RULE_MEMORY,
   SN_RULE_CORES,
+  SN_RULE_MATCH, /* which this does not look at: sim/stages/match.h */
   SN_RULES
 } sn_rule;
 

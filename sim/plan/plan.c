@@ -5,6 +5,7 @@
 #include "sim/device/conv.h"
 #include "sim/device/device.h"
 #include "sim/graph/route.h"
+#include "sim/plan/transfers.h"
 #include "sim/policy/conditions.h"
 
 #include <cjson/cJSON.h>
@@ -13,8 +14,6 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { PLAN_FORMAT = 1 };
 
 void sn_plan_free(sn_plan *plan) {
   if (!plan) return;
@@ -39,6 +38,21 @@ sn_plan *sn_plan_copy(const sn_plan *plan, sn_err *err) {
   if (copy->instrs && copy->use && (copy->teams || plan->n_teams == 0)) return copy;
   sn_plan_free(copy);
   return sn_fail_memory(err), NULL;
+}
+
+uint32_t sn_plan_used_lanes(const sn_plan *plan, uint8_t number[SN_LANES]) {
+  bool used[SN_LANES] = {false};
+  uint32_t count = 0;
+  for (const sn_instr *i = plan->instrs; i < plan->instrs + plan->n_instrs; i++)
+    if (i->lane < SN_LANES) used[i->lane] = true;
+  for (sn_lane lane = 0; lane < SN_LANES; lane++) number[lane] = (uint8_t)(used[lane] ? count++ : 0);
+  return count;
+}
+
+bool sn_plan_copies_out(const sn_plan *plan) {
+  for (const sn_instr *i = plan->instrs; i < plan->instrs + plan->n_instrs; i++)
+    if (i->kind == SN_COPY_OUT || i->kind == SN_COPY_IN) return true;
+  return false;
 }
 
 bool sn_plan_fits_outside(const sn_plan *plan) {
@@ -129,6 +143,7 @@ static bool write_team(const sn_plan *plan, const sn_instr *i, FILE *out) {
 static bool write_compute(const sn_plan *plan, const sn_instr *i, FILE *out) {
   const sn_step *step = &plan->route->steps[i->id];
   bool good = fprintf(out, ", \"step\": %u, \"recompute\": %s", i->id + 1, i->rerun ? "true" : "false") > 0;
+  if (good && step->kernel == SN_TRANSFER) return sn__transfers_write(plan->route, i->id, out);
   if (good && sn_plan_is_corun(plan)) good = write_team(plan, i, out);
   if (good && i->algo[0] != SN_NO_ALGO)
     good = fprintf(out, ", \"%s\": \"%s\"", step->pass == SN_FORWARD ? "forward" : "backward_data",
@@ -141,8 +156,10 @@ static bool write_compute(const sn_plan *plan, const sn_instr *i, FILE *out) {
 }
 
 static bool write_instr(const sn_plan *plan, const sn_instr *i, FILE *out) {
-  if (fprintf(out, "{\"do\": \"%s\", \"lane\": \"%s\", \"at_step\": %u", sn_instr_kind_name((sn_instr_kind)i->kind),
-              sn_lane_name((sn_lane)i->lane), i->step + 1) < 0)
+  const char *what =
+      i->kind == SN_COMPUTE ? sn__do_name(sn__do_of(plan->route, i->id)) : sn_instr_kind_name((sn_instr_kind)i->kind);
+  if (fprintf(out, "{\"do\": \"%s\", \"lane\": \"%s\", \"at_step\": %u", what, sn_lane_name((sn_lane)i->lane),
+              i->step + 1) < 0)
     return false;
   bool good = false;
   switch ((sn_instr_kind)i->kind) {
@@ -189,24 +206,34 @@ static bool write_question(const sn_plan *plan, const char *strategy, const sn_d
                            FILE *out) {
   const sn_route *route = plan->route;
   const sn_layer *data = &route->layers[0];
-  const sn_conditions conditions = sn_conditions_of(o, route->net);
-  bool good = fprintf(out, "{\n\"snsim_plan\": %d,\n\"net\": ", PLAN_FORMAT) > 0 && write_text(out, route->name) &&
-              fprintf(out,
-                      ",\n\"batch\": %u,\n\"image_height\": %u,\n\"image_width\": %u,\n\"strategy\": "
-                      "\"%s\",\n\"gpu\": ",
-                      route->batch, sn_layer_rows(data), data->out.w, strategy) > 0 &&
-              write_text(out, device->name) &&
-              fprintf(out, ",\n\"memory_bytes\": %" PRIu64 ",\n\"host_memory_bytes\": %" PRIu64 ",\n",
-                      device->memory_bytes, device->host_memory_bytes) > 0;
+  sn_conditions conditions = sn_conditions_of(o, route->net);
+  if (route->micros > 0) conditions.accumulate = route->micros; /* all of which a stage's plan holds */
+  bool good =
+      fprintf(out, "{\n\"snsim_plan\": %d,\n\"net\": ", route->mesh ? SN__PLAN_FORMAT_GPUS : SN__PLAN_FORMAT) > 0 &&
+      write_text(out, route->name) &&
+      fprintf(out,
+              ",\n\"batch\": %u,\n\"image_height\": %u,\n\"image_width\": %u,\n\"strategy\": "
+              "\"%s\",\n\"gpu\": ",
+              route->batch, sn_layer_rows(data), data->out.w, strategy) > 0 &&
+      write_text(out, device->name) &&
+      fprintf(out, ",\n\"memory_bytes\": %" PRIu64 ",\n\"host_memory_bytes\": %" PRIu64 ",\n", device->memory_bytes,
+              device->host_memory_bytes) > 0;
   for (uint32_t i = 0; i < SN_CONDITION_ROWS && good; i++)
     good = write_condition(&sn_condition_table[i], &conditions, out);
-  return good && fprintf(out, "\"costs\": \"%s\",\n", o->calibration ? "measured" : "model") > 0;
+  return good && fprintf(out, "\"costs\": \"%s\",\n", o->calibration ? "measured" : "model") > 0 &&
+         sn__transfers_write_head(route, out);
+}
+
+/* Of several GPUs those of operations side by side are not there. */
+static bool has_lane(const sn_plan *plan, sn_lane lane) {
+  return !plan->transfers || lane < SN_PLAIN_LANES || sn_lane_transfers(lane);
 }
 
 static bool write_lanes(const sn_plan *plan, FILE *out) {
   bool good = fputs("\"lanes\": [", out) >= 0;
   for (uint32_t lane = 0; lane < sn_plan_lanes(plan) && good; lane++)
-    good = fprintf(out, "%s\"%s\"", lane ? ", " : "", sn_lane_name((sn_lane)lane)) > 0;
+    good =
+        !has_lane(plan, (sn_lane)lane) || fprintf(out, "%s\"%s\"", lane ? ", " : "", sn_lane_name((sn_lane)lane)) > 0;
   if (good && sn_plan_is_corun(plan))
     good = fprintf(out, "],\n\"cores\": %u,\n\"slots\": %u", plan->cores, plan->slots) > 0;
   else if (good)

@@ -124,6 +124,10 @@ static inline bool sn_plan_is_corun(const sn_plan *plan) {
 static inline uint32_t sn_plan_lanes(const sn_plan *plan) {
   return sn_plan_is_corun(plan) ? SN_CORUN_LANES : plan->transfers ? SN_LANES : SN_PLAIN_LANES;
 }
+/* Those that have instructions, numbered from 0 in their order; how many. */
+uint32_t sn_plan_used_lanes(const sn_plan *plan, uint8_t number[SN_LANES]);
+/* Whether any tensor is copied to or from the external pool. */
+bool sn_plan_copies_out(const sn_plan *plan);
 static inline bool sn_lane_computes(sn_lane lane) {
   return lane == SN_LANE_COMPUTE || (lane >= SN_LANE_COMPUTE2 && lane < SN_CORUN_LANES);
 }

@@ -5,25 +5,15 @@
 #include "models/op/op.h"
 #include "sim/device/conv.h"
 #include "sim/graph/route.h"
+#include "sim/plan/read_internal.h"
+#include "sim/plan/transfers.h"
 #include "sim/policy/conditions.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_BYTES (UINT64_C(1) << 53) /* up to here numbers of JSON are whole */
-
-enum { FORMAT = 1, MOST_IMAGE = 65536, MOST_TEAMS = 4096 };
-
-typedef struct reader {
-  sn_json_lists *file;
-  const sn_json *doc; /* the head, or the element of a list that is being read */
-  const sn_route *route;
-  sn_plan *plan;
-  sn_err *err;
-  uint32_t room; /* for instructions */
-  bool corun;    /* operations have cores of their own */
-} reader;
+enum { MOST_IMAGE = 65536, MOST_TEAMS = 4096 };
 
 /* ---- opening ---- */
 
@@ -65,7 +55,10 @@ static const char *const head_keys[] = {SN_CONDITIONS(KEY) "snsim_plan",
                                         "fences",
                                         "layouts",
                                         "cores",
-                                        "slots"};
+                                        "slots",
+                                        "mesh",
+                                        "stage",
+                                        "groups"};
 
 static void read_count(const sn_json *doc, const char *key, uint64_t low, uint64_t high, uint64_t *out, sn_err *err) {
   if (sn_json_has(sn_json_root(doc), key)) sn_json_count(doc, sn_json_root(doc), key, low, high, out, err);
@@ -135,134 +128,54 @@ sn_status sn_plan_read_head(const sn_json_lists *file, sn_plan_head *head, sn_er
   *head = (sn_plan_head){.strategy = {.liveness = SN_LIVENESS_FULL}, .options = SN_OPTIONS_INIT};
   if (!cJSON_IsObject(root)) return sn_json_fail(doc, root, err, "a plan is an object, {\"snsim_plan\": 1, ..}");
   if (sn_json_count(doc, root, "snsim_plan", 1, UINT32_MAX, &format, err) != SN_OK) return err->code;
-  if (format != FORMAT)
+  if (format > SN__PLAN_FORMAT_GPUS)
     return sn_json_fail(doc, cJSON_GetObjectItemCaseSensitive(root, "snsim_plan"), err,
-                        "a plan of version %" PRIu64 "; this snsim reads version %d", format, FORMAT);
+                        "a plan of version %" PRIu64 "; this snsim reads versions %d and %d", format, SN__PLAN_FORMAT,
+                        SN__PLAN_FORMAT_GPUS);
   if (sn_json_only(doc, root, head_keys, sizeof head_keys / sizeof *head_keys, err) != SN_OK) return err->code;
   head->net = sn_json_text(doc, root, "net", err);
   if (sn_json_has(root, "gpu")) head->gpu = sn_json_text(doc, root, "gpu", err);
   read_numbers(doc, head, err);
   read_strategy(doc, head, err);
   read_conditions(doc, head, err);
-  return err->code;
-}
-
-/* ---- tensors and steps, where they are listed ---- */
-
-/* An element of a list, read by `read`, which is given it with the reader's document. */
-typedef sn_status element_reader(reader *r, const cJSON *item, uint32_t index);
-
-/* Reads the elements one after another. False: there is no such list, or an error. */
-static bool read_elements(reader *r, const char *key, element_reader *read, uint32_t *count) {
-  const sn_json *head = r->doc;
-  *count = 0;
-  if (!sn_json_array(head, sn_json_root(head), key, r->err)) return false;
-  sn_json_lists_begin(r->file, key);
-  while (r->err->code == SN_OK && (r->doc = sn_json_lists_next(r->file, r->err)))
-    read(r, sn_json_root(r->doc), (*count)++);
-  r->doc = head;
-  return r->err->code == SN_OK;
-}
-
-static bool has_text(const cJSON *item, const char *key, const char *wanted) {
-  const cJSON *text = cJSON_GetObjectItemCaseSensitive(item, key);
-  return !text || (cJSON_IsString(text) && strcmp(text->valuestring, wanted) == 0);
-}
-
-/* What stands in front of every element of a list that says again what the network has: an object of these keys, and
- * not one too many. */
-static sn_status check_element(const reader *r, const cJSON *item, const char *const *keys, size_t n_keys,
-                               const char *what, uint32_t index, uint32_t count) {
-  if (index >= count)
-    return sn_json_fail(r->doc, item, r->err, "more %s than the network has under this strategy: %" PRIu32, what,
-                        count);
-  if (!cJSON_IsObject(item)) return sn_json_fail(r->doc, item, r->err, "this is to be an object");
-  return sn_json_only(r->doc, item, keys, n_keys, r->err);
-}
-
-static sn_status same_tensor(reader *r, const cJSON *item, uint32_t index) {
-  static const char *const keys[] = {"id", "name", "kind", "bytes"};
-  char name[SN_TENSOR_NAME];
-  uint64_t id = 0, bytes = 0;
-  if (check_element(r, item, keys, 4, "tensors", index, r->route->n_tensors) != SN_OK) return r->err->code;
-  const sn_tensor *tensor = &r->route->tensors[index];
-  sn_json_count(r->doc, item, "id", 0, UINT32_MAX, &id, r->err);
-  sn_json_count(r->doc, item, "bytes", 0, MOST_BYTES, &bytes, r->err);
-  sn_tensor_name(r->route, index, name, sizeof name);
-  if (r->err->code != SN_OK) return r->err->code;
-  if (id != index || bytes != tensor->bytes || !has_text(item, "name", name) ||
-      !has_text(item, "kind", sn_role_name(tensor->role)))
-    return sn_json_fail(r->doc, item, r->err, "tensor %" PRIu32 " of this network is %s, %s of %" PRIu64 " bytes",
-                        index, name, sn_role_name(tensor->role), tensor->bytes);
-  return SN_OK;
-}
-
-/* The list of tensors that a step reads or writes, which `not_this` is not among. */
-static bool same_accesses(const reader *r, const sn_step *step, const cJSON *list, sn_access_mode not_this) {
-  const cJSON *item = list ? list->child : NULL;
-  if (!list) return true;
-  for (uint32_t i = 0; i < step->n_accesses; i++) {
-    sn_access access = r->route->accesses[step->first_access + i];
-    if (access.mode == not_this) continue;
-    if (!cJSON_IsNumber(item) || item->valuedouble != access.tensor) return false;
-    item = item->next;
-  }
-  return !item;
-}
-
-static sn_status same_step(reader *r, const cJSON *item, uint32_t index) {
-  static const char *const keys[] = {"id", "layer", "op", "pass", "reads", "writes"};
-  if (check_element(r, item, keys, 6, "steps", index, r->route->n_steps) != SN_OK) return r->err->code;
-  const sn_step *step = &r->route->steps[index];
-  const sn_layer *layer = &r->route->layers[step->layer];
-  uint64_t id = 0;
-  if (sn_json_count(r->doc, item, "id", 1, UINT32_MAX, &id, r->err) != SN_OK) return r->err->code;
-  if (id != index + 1 || !has_text(item, "layer", layer->name) ||
-      !has_text(item, "op", sn_step_layer_op(r->route, step)) || !has_text(item, "pass", sn_pass_name(step->pass)) ||
-      !same_accesses(r, step, cJSON_GetObjectItemCaseSensitive(item, "reads"), SN_WRITE) ||
-      !same_accesses(r, step, cJSON_GetObjectItemCaseSensitive(item, "writes"), SN_READ))
-    return sn_json_fail(r->doc, item, r->err,
-                        "step %" PRIu32 " of this network is %s %s, or reads and writes other tensors", index + 1,
-                        layer->name, sn_pass_name(step->pass));
-  return SN_OK;
-}
-
-/* A list that may be left out, and where it is not must be whole. */
-static sn_status check_list(reader *r, const char *key, element_reader *same, uint32_t wanted) {
-  uint32_t count;
-  const cJSON *root = sn_json_root(r->doc);
-  if (!sn_json_has(root, key) || !read_elements(r, key, same, &count) || count == wanted) return r->err->code;
-  return sn_json_fail(r->doc, cJSON_GetObjectItemCaseSensitive(root, key), r->err,
-                      "%" PRIu32 " %s, where the network has %" PRIu32 " under this strategy", count, key, wanted);
-}
-
-static sn_status check_lists(reader *r) {
-  sn_status status = check_list(r, "tensors", same_tensor, r->route->n_tensors);
-  return status == SN_OK ? check_list(r, "steps", same_step, r->route->n_steps) : status;
+  return err->code == SN_OK ? sn__transfers_read_head(doc, format, head, err) : err->code;
 }
 
 /* ---- instructions ---- */
 
+/* Those of version 1, and behind them what steps do that are transfers. */
+enum { COLLECTIVE = SN_INSTR_KINDS, SEND, RECEIVE, KINDS };
+
 /* Keys of one kind of instruction, and the lanes that it may be on. */
 typedef struct form {
-  const char *keys[12]; /* of co-run plans all, of others those ahead of "part" */
-  bool lanes[SN_PLAIN_LANES];
+  const char *keys[12];           /* of co-run plans all, of others those ahead of "part" */
+  bool lanes[SN_PLAIN_LANES + 1]; /* the last: of communicators, and those to send and receive */
 } form;
 
-static const form forms[SN_INSTR_KINDS] = {
-    [SN_ALLOC] = {{"do", "lane", "at_step", "tensor", "offset", "bytes"}, {true, false, true}},
-    [SN_RELEASE] = {{"do", "lane", "at_step", "tensor", "offset", "bytes"}, {true, false, false}},
+static const form forms[KINDS] = {
+    [SN_ALLOC] = {{"do", "lane", "at_step", "tensor", "offset", "bytes"}, {true, false, true, true}},
+    [SN_RELEASE] = {{"do", "lane", "at_step", "tensor", "offset", "bytes"}, {true, false, false, true}},
     [SN_COMPUTE] = {{"do", "lane", "at_step", "step", "recompute", "forward", "backward_data", "backward_filter",
                      "workspace", "part", "cores"},
                     {true, false, false}},
     [SN_COPY_OUT] = {{"do", "lane", "at_step", "tensor", "external_offset", "bytes"}, {false, true, false}},
     [SN_COPY_IN] = {{"do", "lane", "at_step", "tensor", "external_offset", "bytes"}, {false, false, true}},
-    [SN_SIGNAL] = {{"do", "lane", "at_step", "fence"}, {true, true, true}},
-    [SN_WAIT] = {{"do", "lane", "at_step", "fence"}, {true, true, true}},
+    [SN_SIGNAL] = {{"do", "lane", "at_step", "fence"}, {true, true, true, true}},
+    [SN_WAIT] = {{"do", "lane", "at_step", "fence"}, {true, true, true, true}},
+    [COLLECTIVE] = {{"do", "lane", "at_step", "step", "recompute", "kind", "group", "bytes"},
+                    {[SN_PLAIN_LANES] = true}},
+    [SEND] = {{"do", "lane", "at_step", "step", "recompute", "peer", "tensor", "micro", "bytes"},
+              {[SN_PLAIN_LANES] = true}},
+    [RECEIVE] = {{"do", "lane", "at_step", "step", "recompute", "peer", "tensor", "micro", "bytes"},
+                 {[SN_PLAIN_LANES] = true}},
 };
 
+static sn__do do_of(uint32_t kind) {
+  return kind < COLLECTIVE ? SN__DO_COMPUTE : (sn__do)(SN__DO_COLLECTIVE + kind - COLLECTIVE);
+}
+
 /* Which of `count` names the text of a key is; `count` after an error. */
-static uint32_t read_name(const reader *r, const cJSON *item, const char *key, uint32_t count,
+static uint32_t read_name(const sn__reader *r, const cJSON *item, const char *key, uint32_t count,
                           const char *(*name)(uint32_t index)) {
   const char *text = sn_json_text(r->doc, item, key, r->err);
   for (uint32_t i = 0; text && i < count; i++)
@@ -279,15 +192,23 @@ static uint32_t read_name(const reader *r, const cJSON *item, const char *key, u
 }
 
 static const char *kind_name(uint32_t kind) {
-  return sn_instr_kind_name((sn_instr_kind)kind);
+  return kind < COLLECTIVE ? sn_instr_kind_name((sn_instr_kind)kind) : sn__do_name(do_of(kind));
 }
 
 static const char *lane_name(uint32_t lane) {
   return sn_lane_name((sn_lane)lane);
 }
 
-/* Lanes of operations side by side are known, but not of other plans. */
-static uint32_t read_lane(const reader *r, const cJSON *item) {
+static const char *lane_of_gpus(uint32_t index) {
+  return lane_name(index < SN_PLAIN_LANES ? index : SN_CORUN_LANES + index - SN_PLAIN_LANES);
+}
+
+/* Lanes of operations side by side are known, but not of other plans; nor are those of transfers. */
+static uint32_t read_lane(const sn__reader *r, const cJSON *item) {
+  if (r->route->mesh) {
+    uint32_t index = read_name(r, item, "lane", SN_PLAIN_LANES + SN_LANES - SN_CORUN_LANES, lane_of_gpus);
+    return index < SN_PLAIN_LANES ? index : SN_CORUN_LANES + index - SN_PLAIN_LANES;
+  }
   const cJSON *value = cJSON_GetObjectItemCaseSensitive(item, "lane");
   for (uint32_t lane = SN_PLAIN_LANES; !r->corun && cJSON_IsString(value) && lane < SN_CORUN_LANES; lane++) {
     if (strcmp(lane_name(lane), value->valuestring) != 0) continue;
@@ -303,7 +224,7 @@ static const char *algo_name(uint32_t algo) {
   return sn_conv_algo_name((sn_conv_algo)algo);
 }
 
-static sn_status read_id(const reader *r, const cJSON *item, const char *key, uint32_t low, uint64_t end,
+static sn_status read_id(const sn__reader *r, const cJSON *item, const char *key, uint32_t low, uint64_t end,
                          sn_instr *instr) {
   uint64_t id = 0;
   const cJSON *value = cJSON_GetObjectItemCaseSensitive(item, key);
@@ -315,7 +236,7 @@ static sn_status read_id(const reader *r, const cJSON *item, const char *key, ui
   return SN_OK;
 }
 
-static sn_status read_bytes(const reader *r, const cJSON *item, const char *offset, sn_instr *instr) {
+static sn_status read_bytes(const sn__reader *r, const cJSON *item, const char *offset, sn_instr *instr) {
   sn_json_count(r->doc, item, offset, 0, MOST_BYTES, &instr->offset, r->err);
   return sn_json_count(r->doc, item, "bytes", 0, MOST_BYTES, &instr->bytes, r->err);
 }
@@ -325,7 +246,7 @@ static const char *part_name(uint32_t part) {
 }
 
 /* Its number among the plan's teams, where it is new as the last. */
-static sn_status add_team(const reader *r, const cJSON *item, sn_team team, uint16_t *index) {
+static sn_status add_team(const sn__reader *r, const cJSON *item, sn_team team, uint16_t *index) {
   sn_plan *plan = r->plan;
   uint32_t i = plan->n_teams;
   while (i > 0 && (plan->teams[i - 1].first != team.first || plan->teams[i - 1].count != team.count ||
@@ -342,7 +263,7 @@ static sn_status add_team(const reader *r, const cJSON *item, sn_team team, uint
 }
 
 /* {"first", "count", "slot"}, or {"count", "slot": "any", "of"}. */
-static sn_status read_team(const reader *r, const cJSON *item, sn_instr *instr) {
+static sn_status read_team(const sn__reader *r, const cJSON *item, sn_instr *instr) {
   static const char *const held[] = {"count", "slot", "first"}, *const floating[] = {"count", "slot", "of"};
   uint64_t first = 0, count = 0, slot = SN_SLOT_ANY;
   const cJSON *cores = cJSON_GetObjectItemCaseSensitive(item, "cores");
@@ -360,14 +281,14 @@ static sn_status read_team(const reader *r, const cJSON *item, sn_instr *instr) 
   return add_team(r, cores, team, &instr->team);
 }
 
-static sn_status read_part(const reader *r, const cJSON *item, sn_instr *instr) {
+static sn_status read_part(const sn__reader *r, const cJSON *item, sn_instr *instr) {
   if (!r->corun) return SN_OK;
   if (sn_json_has(item, "part")) instr->part = (uint8_t)read_name(r, item, "part", SN_STEP_PARTS, part_name);
   return r->err->code == SN_OK ? read_team(r, item, instr) : r->err->code;
 }
 
 /* Whether an operation runs that kernel of a convolution, as lowering has it. */
-static bool runs_kernel(const reader *r, const sn_instr *instr, sn_conv_kernel kernel) {
+static bool runs_kernel(const sn__reader *r, const sn_instr *instr, sn_conv_kernel kernel) {
   const sn_step *step = &r->route->steps[instr->id];
   bool by_kernel = r->route->dialect->by_kernel, filter = kernel == SN_CONV_BACKWARD_FILTER;
   if (!sn_op_of(&r->route->layers[step->layer])->convolves || step->kernel == SN_CAST) return false;
@@ -377,7 +298,7 @@ static bool runs_kernel(const reader *r, const sn_instr *instr, sn_conv_kernel k
   return instr->part != (filter ? SN_STEP_DATA : SN_STEP_FILTER);
 }
 
-static sn_status read_algo(const reader *r, const cJSON *item, sn_conv_kernel kernel, sn_instr *instr) {
+static sn_status read_algo(const sn__reader *r, const cJSON *item, sn_conv_kernel kernel, sn_instr *instr) {
   static const char *const keys[SN_CONV_KERNELS] = {
       [SN_CONV_FORWARD] = "forward",
       [SN_CONV_BACKWARD_DATA] = "backward_data",
@@ -395,12 +316,13 @@ static sn_status read_algo(const reader *r, const cJSON *item, sn_conv_kernel ke
   return r->err->code;
 }
 
-static sn_status read_compute(const reader *r, const cJSON *item, sn_instr *instr) {
+static sn_status read_compute(const sn__reader *r, const cJSON *item, sn__do what, sn_instr *instr) {
   static const char *const keys[] = {"offset", "bytes"};
   const cJSON *workspace = cJSON_GetObjectItemCaseSensitive(item, "workspace");
   if (read_id(r, item, "step", 1, r->route->n_steps, instr) != SN_OK || read_part(r, item, instr) != SN_OK)
     return r->err->code;
   if (sn_json_has(item, "recompute")) sn_json_bool(r->doc, item, "recompute", &instr->rerun, r->err);
+  if (sn__transfers_read(r, item, what, instr->id) != SN_OK || what != SN__DO_COMPUTE) return r->err->code;
   for (sn_conv_kernel k = 0; k < SN_CONV_KERNELS; k++) read_algo(r, item, k, instr);
   if (!workspace || r->err->code != SN_OK) return r->err->code;
   if (!cJSON_IsObject(workspace)) return sn_json_fail(r->doc, workspace, r->err, "\"workspace\" is to be an object");
@@ -408,7 +330,7 @@ static sn_status read_compute(const reader *r, const cJSON *item, sn_instr *inst
   return read_bytes(r, workspace, "offset", instr);
 }
 
-static sn_status read_what(const reader *r, const cJSON *item, sn_instr *instr) {
+static sn_status read_what(const sn__reader *r, const cJSON *item, sn__do what, sn_instr *instr) {
   switch ((sn_instr_kind)instr->kind) {
   case SN_ALLOC:
   case SN_RELEASE:
@@ -418,7 +340,7 @@ static sn_status read_what(const reader *r, const cJSON *item, sn_instr *instr) 
     return read_bytes(r, item, instr->kind == SN_ALLOC || instr->kind == SN_RELEASE ? "offset" : "external_offset",
                       instr);
   case SN_COMPUTE:
-    return read_compute(r, item, instr);
+    return read_compute(r, item, what, instr);
   case SN_SIGNAL:
   case SN_WAIT:
     return read_id(r, item, "fence", 0, SN_NONE, instr);
@@ -428,26 +350,30 @@ static sn_status read_what(const reader *r, const cJSON *item, sn_instr *instr) 
   return SN_OK;
 }
 
-static sn_status read_instr(const reader *r, const cJSON *item, sn_instr *instr) {
+static uint32_t form_lane(uint32_t lane) {
+  return sn_lane_computes((sn_lane)lane) ? SN_LANE_COMPUTE : lane < SN_PLAIN_LANES ? lane : SN_PLAIN_LANES;
+}
+
+static sn_status read_instr(const sn__reader *r, const cJSON *item, sn_instr *instr) {
   uint64_t step = 0;
   *instr = (sn_instr){.algo = {SN_NO_ALGO, SN_NO_ALGO}, .part = SN_STEP_WHOLE, .step = SN_NONE};
   if (!cJSON_IsObject(item)) return sn_json_fail(r->doc, item, r->err, "an instruction is to be an object");
-  uint32_t kind = read_name(r, item, "do", SN_INSTR_KINDS, kind_name);
+  uint32_t kind = read_name(r, item, "do", r->route->mesh ? KINDS : SN_INSTR_KINDS, kind_name);
   if (r->err->code != SN_OK) return r->err->code;
   size_t n_keys = 0;
   while (n_keys < 12 && forms[kind].keys[n_keys] && (r->corun || strcmp(forms[kind].keys[n_keys], "part") != 0))
     n_keys++;
   if (sn_json_only(r->doc, item, forms[kind].keys, n_keys, r->err) != SN_OK) return r->err->code;
   uint32_t lane = read_lane(r, item);
-  if (r->err->code == SN_OK && !forms[kind].lanes[sn_lane_computes((sn_lane)lane) ? SN_LANE_COMPUTE : lane])
+  if (r->err->code == SN_OK && !forms[kind].lanes[form_lane(lane)])
     return sn_json_fail(r->doc, item, r->err, "%s does not go on lane %s", kind_name(kind), lane_name(lane));
   if (sn_json_has(item, "at_step")) {
     sn_json_count(r->doc, item, "at_step", 1, r->route->n_steps, &step, r->err);
     instr->step = (uint32_t)(step - 1);
   }
-  instr->kind = (uint8_t)kind;
+  instr->kind = (uint8_t)(kind < COLLECTIVE ? kind : SN_COMPUTE);
   instr->lane = (uint8_t)lane;
-  return r->err->code == SN_OK ? read_what(r, item, instr) : r->err->code;
+  return r->err->code == SN_OK ? read_what(r, item, do_of(kind), instr) : r->err->code;
 }
 
 /* Where it is not said: the step that runs next, or the last. */
@@ -461,7 +387,7 @@ static void fill_steps(sn_plan *plan) {
 }
 
 /* The device's, which operations of a co-run plan have parts of. */
-static sn_status read_cores(reader *r) {
+static sn_status read_cores(sn__reader *r) {
   const cJSON *root = sn_json_root(r->doc);
   uint64_t cores = 0, slots = 1;
   r->corun = sn_json_has(root, "cores");
@@ -475,7 +401,7 @@ static sn_status read_cores(reader *r) {
 }
 
 /* The next instruction, for which there is room. */
-static sn_status add_instr(reader *r, const cJSON *item, uint32_t index) {
+static sn_status add_instr(sn__reader *r, const cJSON *item, uint32_t index) {
   sn_plan *plan = r->plan;
   if (index == r->room) {
     const size_t room = 2 * (size_t)r->room;
@@ -489,7 +415,7 @@ static sn_status add_instr(reader *r, const cJSON *item, uint32_t index) {
 }
 
 /* Each fence is signalled by an instruction, so there are not more of them. */
-static sn_status count_fences(reader *r) {
+static sn_status count_fences(sn__reader *r) {
   sn_plan *plan = r->plan;
   for (uint32_t i = 0; i < plan->n_instrs; i++) {
     const sn_instr *instr = &plan->instrs[i];
@@ -505,12 +431,12 @@ static sn_status count_fences(reader *r) {
   return SN_OK;
 }
 
-static sn_status read_instrs(reader *r) {
+static sn_status read_instrs(sn__reader *r) {
   uint32_t count;
   r->room = 256;
   r->plan->instrs = calloc(r->room, sizeof *r->plan->instrs);
   if (!r->plan->instrs) return sn_fail_memory(r->err);
-  if (!read_elements(r, "instructions", add_instr, &count) || count_fences(r) != SN_OK) return r->err->code;
+  if (!sn__read_elements(r, "instructions", add_instr, &count) || count_fences(r) != SN_OK) return r->err->code;
   fill_steps(r->plan);
   return SN_OK;
 }
@@ -532,19 +458,24 @@ static void count_copies(sn_plan *plan) {
   }
 }
 
-/* The largest sum of reserved bytes. A plan that does not hold may release what it has not. */
+/* The largest sums of reserved bytes, of each stream's pool. A plan that does not hold may release what it has not. */
 static void count_load(sn_plan *plan) {
-  uint64_t load = 0;
+  uint64_t loads[SN_STREAMS] = {0}, most[SN_STREAMS] = {0};
   for (uint32_t i = 0; i < plan->n_instrs; i++) {
     const sn_instr *instr = &plan->instrs[i];
-    if (instr->kind == SN_ALLOC) load += instr->bytes;
-    if (instr->kind == SN_RELEASE) load -= sn_min(load, instr->bytes);
+    bool places = instr->kind == SN_ALLOC || instr->kind == SN_RELEASE;
+    sn_stream stream =
+        plan->transfers && places ? sn_tensor_stream(&plan->route->tensors[instr->id]) : SN_STREAM_COMPUTE;
+    uint64_t *load = &loads[stream];
+    if (instr->kind == SN_ALLOC) *load += instr->bytes;
+    if (instr->kind == SN_RELEASE) *load -= sn_min(*load, instr->bytes);
     if (instr->kind == SN_ALLOC || instr->kind == SN_COMPUTE)
-      plan->reserved_peak = sn_max(plan->reserved_peak, load + (instr->kind == SN_COMPUTE ? instr->bytes : 0));
+      most[stream] = sn_max(most[stream], *load + (instr->kind == SN_COMPUTE ? instr->bytes : 0));
   }
+  for (sn_stream s = 0; s < SN_STREAMS; s++) plan->reserved_peak += most[s];
 }
 
-static sn_status read_sizes(const reader *r) {
+static sn_status read_sizes(const sn__reader *r) {
   const sn_json *doc = r->doc;
   const cJSON *root = sn_json_root(doc);
   sn_err *err = r->err;
@@ -567,16 +498,17 @@ static sn_status read_sizes(const reader *r) {
 
 sn_plan *sn_plan_read(sn_json_lists *file, const sn_route *route, sn_err *err) {
   sn_plan *plan = calloc(1, sizeof *plan);
-  reader r = {.file = file, .doc = sn_json_lists_head(file), .route = route, .plan = plan, .err = err};
+  sn__reader r = {.file = file, .doc = sn_json_lists_head(file), .route = route, .plan = plan, .err = err};
   if (!plan) {
     sn_fail_memory(err);
     return NULL;
   }
   plan->route = route;
+  plan->transfers = route->mesh != NULL;
   plan->use = calloc((size_t)route->n_steps + 1, sizeof *plan->use);
   if (!plan->use)
     sn_fail_memory(err);
-  else if (check_lists(&r) == SN_OK && read_cores(&r) == SN_OK && read_instrs(&r) == SN_OK)
+  else if (sn__read_lists(&r) == SN_OK && read_cores(&r) == SN_OK && read_instrs(&r) == SN_OK)
     read_sizes(&r);
   if (err->code == SN_OK) return plan;
   sn_plan_free(plan);

@@ -276,7 +276,7 @@ static origin *find_origins(const sn_route *route, const sn_route *whole) {
   for (uint32_t s = 0; s < route->n_steps; s++) of[s] = (origin){SN_NONE, 0};
   for (uint32_t micro = 0; micro < route->micros; micro++)
     for (uint32_t s = 0; s < whole->n_steps; s++) {
-      uint32_t own = route->runs[(size_t)micro * whole->n_steps + s];
+      uint32_t own = sn_route_run_of(route, micro, s);
       if (own != SN_NONE) of[own] = (origin){s, micro};
     }
   return of;
@@ -285,7 +285,7 @@ static origin *find_origins(const sn_route *route, const sn_route *whole) {
 /* A unit that lies on two stages is no module of either. */
 static bool is_on_stage(const sn_route *route, const sn_units *units, uint32_t unit) {
   for (uint32_t s = units->first[unit]; s < units->first[unit + 1]; s++)
-    if (route->runs[s] == SN_NONE) return false;
+    if (route->run_numbers[s] == SN_NONE) return false;
   return true;
 }
 
@@ -295,7 +295,7 @@ static sn_status rerun_staged(maker *m, const sn_route *whole, const sn_units *u
   uint32_t end = rerun_end(whole, units->first[unit], units->first[unit + 1]);
   sn_status status = SN_OK;
   for (uint32_t s = units->first[unit]; s < end && status == SN_OK; s++) {
-    uint32_t own = m->route->runs[(size_t)micro * whole->n_steps + s];
+    uint32_t own = sn_route_run_of(m->route, micro, s);
     if (own != SN_NONE) status = add_execution(m, own, at_step, true);
   }
   return status;

@@ -2,134 +2,350 @@
 #include "sim/stages/match.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-/* The transfer of a step on this axis; NULL: it is none. */
-static const sn_transfer *transfer_of(const sn_route *route, uint32_t step, sn_mesh_axis axis) {
-  const sn_step *s = &route->steps[step];
-  const sn_transfer *t = s->kernel == SN_TRANSFER ? &route->transfers[s->sum] : NULL;
-  return t && t->axis == axis ? t : NULL;
-}
+typedef enum item_kind { ITEM_SEND, ITEM_RECEIVE, ITEM_COLLECTIVE, ITEM_SIGNAL, ITEM_WAIT } item_kind;
 
-static bool is_same(const sn_transfer *a, const sn_transfer *b) {
-  return a->what == b->what && a->micro == b->micro && a->bytes == b->bytes;
-}
+/* What somebody may wait for, or waits with. */
+typedef struct item {
+  uint8_t kind, lane;
+  uint8_t transfer; /* sn_transfer_kind */
+  bool forward;     /* of a send and a receive: to the next stage, not to the one before */
+  uint32_t at;      /* step or instruction */
+  uint32_t id;      /* fence; of stages the tensor; of a collective its group */
+  uint32_t micro;
+  uint32_t next; /* of the lane; SN_NONE: none */
+  uint64_t bytes;
+} item;
 
-/* ---- ranks ---- */
-
-static uint32_t next_on(const sn_route *route, uint32_t step, sn_mesh_axis axis) {
-  while (step < route->n_steps && !transfer_of(route, step, axis)) step++;
-  return step;
-}
-
-sn_status sn_match_ranks(const sn_route *one, const sn_route *other, sn_mesh_axis axis, sn_err *err) {
-  uint32_t a = next_on(one, 0, axis), b = next_on(other, 0, axis);
-  for (; a < one->n_steps && b < other->n_steps; a = next_on(one, a + 1, axis), b = next_on(other, b + 1, axis)) {
-    const sn_transfer *x = transfer_of(one, a, axis), *y = transfer_of(other, b, axis);
-    if (x->kind != y->kind || x->ranks != y->ranks || x->bytes != y->bytes || x->group != y->group)
-      return sn_fail(err, SN_BUG, "match: step %u of a rank is another %s transfer than step %u of the other", a + 1,
-                     sn_mesh_word(axis), b + 1);
-  }
-  if (a == one->n_steps && b == other->n_steps) return SN_OK;
-  return sn_fail(err, SN_BUG, "match: a rank has a %s transfer, step %u, that the other has not", sn_mesh_word(axis),
-                 (a < one->n_steps ? a : b) + 1);
-}
-
-/* ---- stages ---- */
-
-/* What was sent from one stage to the next or to the one before, in order, and how much of it was received. */
 typedef struct queue {
-  const sn_transfer **sent;
+  const item **sent;
   uint32_t n, room, received;
 } queue;
 
-typedef struct matcher {
-  const sn_route *const *routes;
-  uint32_t count;
-  uint32_t *at;  /* per stage: its next step */
-  queue *queues; /* per stage: forward from it, then backward from it */
+typedef struct member {
+  const char *name;     /* NULL: a route's */
+  uint32_t stage, turn; /* the turn-th of its stage, from 0 */
+  item *items;
+  uint32_t n_items, room;
+  uint32_t now[SN_LANES], last[SN_LANES]; /* per lane: the item that is next; the one added last */
+  bool *passed;                           /* per fence */
+  uint32_t n_fences;
+  queue sent[2];          /* by `forward` */
+  struct member *side[2]; /* whom it sends to, by `forward` */
+} member;
+
+struct sn_match {
+  uint32_t stages;
+  member *members;
+  uint32_t n_members;
+  sn_match_fault fault;
   sn_err *err;
-} matcher;
+};
 
-static bool goes_forward(const sn_route *route, uint32_t step) {
-  return route->steps[step].pass == SN_FORWARD;
+sn_match *sn_match_new(uint32_t stages, sn_err *err) {
+  sn_match *m = calloc(1, sizeof *m);
+  if (m)
+    m->stages = stages;
+  else
+    sn_fail_memory(err);
+  return m;
 }
 
-/* Stages send round: the chunks behind those of the last are the first's. */
-static queue *queue_from(matcher *m, uint32_t stage, bool forward) {
-  return &m->queues[2 * stage + !forward];
-}
-
-static queue *queue_to(matcher *m, uint32_t stage, bool forward) {
-  return queue_from(m, (stage + (forward ? m->count - 1 : 1)) % m->count, forward);
-}
-
-static sn_status put(matcher *m, queue *q, const sn_transfer *t) {
-  if (q->n == q->room) {
-    uint32_t room = 2 * q->room + 64;
-    const sn_transfer **more = realloc(q->sent, room * sizeof(const sn_transfer *));
-    if (!more) return sn_fail_memory(m->err);
-    q->sent = more;
-    q->room = room;
+void sn_match_free(sn_match *m) {
+  for (uint32_t i = 0; m && i < m->n_members; i++) {
+    free(m->members[i].items);
+    free(m->members[i].passed);
+    for (int way = 0; way < 2; way++) free(m->members[i].sent[way].sent);
   }
-  q->sent[q->n++] = t;
+  if (m) free(m->members);
+  free(m);
+}
+
+/* ---- adding ---- */
+
+static member *new_member(sn_match *m, const char *name, const sn_route *route, sn_err *err) {
+  member *more = realloc(m->members, ((size_t)m->n_members + 1) * sizeof *more);
+  if (!more) return sn_fail_memory(err), NULL;
+  m->members = more;
+  member *made = &more[m->n_members];
+  *made = (member){.name = name, .stage = route->mesh ? route->mesh->stage : 0};
+  memset(made->now, 0xff, sizeof made->now);
+  memset(made->last, 0xff, sizeof made->last);
+  for (uint32_t i = 0; i < m->n_members; i++) made->turn += more[i].stage == made->stage;
+  m->n_members++;
+  return made;
+}
+
+static sn_status add_item(member *to, item one, sn_err *err) {
+  if (to->n_items == to->room) {
+    size_t room = 2 * (size_t)to->room + 64;
+    item *more = realloc(to->items, room * sizeof *more);
+    if (!more) return sn_fail_memory(err);
+    to->items = more;
+    to->room = (uint32_t)room;
+  }
+  uint32_t *before = to->last[one.lane] == SN_NONE ? &to->now[one.lane] : &to->items[to->last[one.lane]].next;
+  *before = to->last[one.lane] = to->n_items;
+  one.next = SN_NONE;
+  to->items[to->n_items++] = one;
   return SN_OK;
 }
 
+static sn_status add_transfer(member *to, const sn_route *route, uint32_t step, uint32_t at, sn_lane lane,
+                              sn_err *err) {
+  const sn_transfer *t = &route->transfers[route->steps[step].sum];
+  bool stages = t->axis == SN_MESH_PP;
+  item_kind kind = !stages ? ITEM_COLLECTIVE : t->kind == SN_SEND ? ITEM_SEND : ITEM_RECEIVE;
+  return add_item(to,
+                  (item){.kind = (uint8_t)kind,
+                         .lane = (uint8_t)lane,
+                         .transfer = (uint8_t)t->kind,
+                         .forward = route->steps[step].pass == SN_FORWARD,
+                         .at = at,
+                         .id = stages ? t->what : t->group,
+                         .micro = t->micro,
+                         .bytes = t->bytes},
+                  err);
+}
+
+sn_status sn_match_add_route(sn_match *m, const sn_route *route, sn_err *err) {
+  member *to = new_member(m, NULL, route, err);
+  for (uint32_t s = 0; to && s < route->n_steps && err->code == SN_OK; s++) {
+    const sn_step *step = &route->steps[s];
+    bool moves = step->kernel == SN_TRANSFER && route->transfers[step->sum].axis == SN_MESH_PP;
+    if (moves) add_transfer(to, route, s, s, SN_LANE_COMPUTE, err);
+  }
+  return err->code;
+}
+
+sn_status sn_match_add_plan(sn_match *m, const char *name, const sn_plan *plan, sn_err *err) {
+  member *to = new_member(m, name, plan->route, err);
+  if (!to) return err->code;
+  to->n_fences = plan->n_fences;
+  to->passed = calloc((size_t)plan->n_fences + 1, sizeof *to->passed);
+  if (!to->passed) return sn_fail_memory(err);
+  for (uint32_t i = 0; i < plan->n_instrs && err->code == SN_OK; i++) {
+    const sn_instr *instr = &plan->instrs[i];
+    if (instr->kind == SN_SIGNAL || instr->kind == SN_WAIT)
+      add_item(to,
+               (item){.kind = instr->kind == SN_SIGNAL ? ITEM_SIGNAL : ITEM_WAIT,
+                      .lane = instr->lane,
+                      .at = i,
+                      .id = instr->id},
+               err);
+    else if (instr->kind == SN_COMPUTE && plan->route->steps[instr->id].kernel == SN_TRANSFER)
+      add_transfer(to, plan->route, instr->id, i, (sn_lane)instr->lane, err);
+  }
+  return err->code;
+}
+
+/* ---- going through them ---- */
+
+static sn_status reject(sn_match *m, const member *who, uint32_t at, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+static sn_status reject(sn_match *m, const member *who, uint32_t at, const char *format, ...) {
+  char what[300], name[300];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(what, sizeof what, format, args);
+  va_end(args);
+  if (who->name)
+    snprintf(name, sizeof name, "%.200s, instruction %" PRIu32, who->name, at);
+  else
+    snprintf(name, sizeof name, "stage %" PRIu32 ", step %" PRIu32, who->stage, at + 1);
+  m->fault = (sn_match_fault){(uint32_t)(who - m->members), at};
+  return sn_fail(m->err, SN_BUG, "match: %s: %s", name, what);
+}
+
+static const item *now_of(const member *who, uint32_t lane) {
+  return who->now[lane] == SN_NONE ? NULL : &who->items[who->now[lane]];
+}
+
+static bool put(sn_match *m, queue *q, const item *sent) {
+  if (q->n == q->room) {
+    uint32_t room = 2 * q->room + 64;
+    const item **more = realloc(q->sent, room * sizeof(const item *));
+    if (!more) return sn_fail_memory(m->err), false;
+    q->sent = more;
+    q->room = room;
+  }
+  q->sent[q->n++] = sent;
+  return true;
+}
+
 /* Whether it was there. */
-static bool take(matcher *m, uint32_t stage, uint32_t step, const sn_transfer *t) {
-  queue *q = queue_to(m, stage, goes_forward(m->routes[stage], step));
+static bool take(sn_match *m, const member *who, const item *wanted) {
+  queue *q = &who->side[!wanted->forward]->sent[wanted->forward];
   if (q->received == q->n) return false;
-  const sn_transfer *sent = q->sent[q->received];
-  if (is_same(sent, t)) {
+  const item *sent = q->sent[q->received];
+  if (sent->id == wanted->id && sent->micro == wanted->micro && sent->bytes == wanted->bytes) {
     q->received++;
     return true;
   }
-  sn_fail(m->err, SN_BUG, "match: stage %u receives micro-batch %u at step %u, and is sent micro-batch %u", stage,
-          t->micro, step + 1, sent->micro);
+  reject(m, who, wanted->at,
+         "it receives tensor %" PRIu32 " of micro-batch %" PRIu32 ", %" PRIu64 " bytes, and is sent tensor %" PRIu32
+         " of micro-batch %" PRIu32 ", %" PRIu64 " bytes",
+         wanted->id, wanted->micro, wanted->bytes, sent->id, sent->micro, sent->bytes);
   return false;
 }
 
-/* As far as it gets; whether it got on. */
-static bool advance(matcher *m, uint32_t stage) {
-  const sn_route *route = m->routes[stage];
-  uint32_t before = m->at[stage];
-  for (; m->at[stage] < route->n_steps && m->err->code == SN_OK; m->at[stage]++) {
-    const sn_transfer *t = transfer_of(route, m->at[stage], SN_MESH_PP);
-    if (t && t->kind == SN_SEND)
-      put(m, queue_from(m, stage, goes_forward(route, m->at[stage])), t);
-    else if (t && !take(m, stage, m->at[stage], t))
-      break;
-  }
-  return m->at[stage] > before;
+static bool is_same(const item *a, const item *b) {
+  return a->transfer == b->transfer && a->id == b->id && a->bytes == b->bytes;
 }
 
-static sn_status judge(matcher *m) {
-  for (uint32_t s = 0; s < m->count && m->err->code == SN_OK; s++) {
-    if (m->at[s] < m->routes[s]->n_steps)
-      return sn_fail(m->err, SN_BUG, "match: stage %u waits at step %u for what nobody sends", s, m->at[s] + 1);
-    for (uint32_t way = 0; way < 2; way++)
-      if (m->queues[2 * s + way].received < m->queues[2 * s + way].n)
-        return sn_fail(m->err, SN_BUG, "match: stage %u sends %s what nobody receives", s, way ? "back" : "on");
+/* Whether all of the stage are at it; then the others have done it. */
+static bool meet(sn_match *m, const member *who, const item *own) {
+  for (uint32_t i = 0; i < m->n_members; i++) {
+    const member *other = &m->members[i];
+    if (other->stage != who->stage || other == who) continue;
+    const item *its = now_of(other, own->lane);
+    if (!its) return reject(m, who, own->at, "%.200s has not this collective", other->name), false;
+    if (its->kind != ITEM_COLLECTIVE) return false;
+    if (is_same(own, its)) continue;
+    reject(m, who, own->at, "it is another collective than that of %.200s, instruction %" PRIu32, other->name, its->at);
+    return false;
   }
-  return m->err->code;
+  for (uint32_t i = 0; i < m->n_members; i++) {
+    member *other = &m->members[i];
+    if (other->stage == who->stage && other != who) other->now[own->lane] = now_of(other, own->lane)->next;
+  }
+  return true;
 }
 
-sn_status sn_match_stages(const sn_route *const *routes, uint32_t count, sn_err *err) {
-  matcher m = {.routes = routes,
-               .count = count,
-               .at = calloc(count, sizeof *m.at),
-               .queues = calloc(2 * (size_t)count, sizeof *m.queues),
-               .err = err};
-  bool moves = m.at && m.queues;
-  if (!moves) sn_fail_memory(err);
-  while (moves && err->code == SN_OK) {
-    moves = false;
-    for (uint32_t s = 0; s < count && err->code == SN_OK; s++) moves = advance(&m, s) || moves;
+/* Whether the lane is done with its next item. */
+static bool step_on(sn_match *m, member *who, const item *next) {
+  switch ((item_kind)next->kind) {
+  case ITEM_SEND:
+    return put(m, &who->sent[next->forward], next);
+  case ITEM_RECEIVE:
+    return take(m, who, next);
+  case ITEM_COLLECTIVE:
+    return meet(m, who, next);
+  case ITEM_SIGNAL:
+    if (next->id < who->n_fences) who->passed[next->id] = true;
+    return true;
+  case ITEM_WAIT:
+    return next->id < who->n_fences && who->passed[next->id];
   }
-  if (err->code == SN_OK) judge(&m);
-  for (uint32_t q = 0; m.queues && q < 2 * count; q++) free(m.queues[q].sent);
-  free(m.queues);
-  free(m.at);
+  return false;
+}
+
+/* A round; whether anybody got on. */
+static bool advance(sn_match *m) {
+  bool moves = false;
+  for (uint32_t i = 0; i < m->n_members; i++)
+    for (uint32_t lane = 0; lane < SN_LANES; lane++) {
+      member *who = &m->members[i];
+      for (const item *next; (next = now_of(who, lane)) && step_on(m, who, next); moves = true)
+        who->now[lane] = next->next;
+      if (m->err->code != SN_OK) return false;
+    }
+  return moves;
+}
+
+/* ---- judging ---- */
+
+/* As many of every stage. */
+static sn_status count_members(sn_match *m) {
+  for (uint32_t s = 0; s < m->stages; s++) {
+    uint32_t first = 0, count = 0;
+    for (uint32_t i = 0; i < m->n_members; i++) {
+      first += m->members[i].stage == 0;
+      count += m->members[i].stage == s;
+    }
+    if (count != first || count == 0)
+      return sn_fail(m->err, SN_BUG,
+                     "match: %" PRIu32 " of stage 0, and %" PRIu32 " of stage %" PRIu32 " of %" PRIu32
+                     ": one of each stage is to be there, or as many of each",
+                     first, count, s, m->stages);
+  }
+  return SN_OK;
+}
+
+/* Stages send round: the chunks behind those of the last are the first's. */
+static void find_sides(sn_match *m) {
+  for (uint32_t i = 0; i < m->n_members; i++)
+    for (uint32_t k = 0; k < m->n_members; k++) {
+      member *who = &m->members[i], *other = &m->members[k];
+      if (who->turn != other->turn) continue;
+      if (other->stage == (who->stage + 1) % m->stages) who->side[true] = other;
+      if (who->stage == (other->stage + 1) % m->stages) who->side[false] = other;
+    }
+}
+
+/* Whether it has yet to send anything that way. */
+static bool will_send(const member *who, bool forward) {
+  for (uint32_t lane = 0; lane < SN_LANES; lane++)
+    for (uint32_t i = who->now[lane]; i != SN_NONE; i = who->items[i].next)
+      if (who->items[i].kind == ITEM_SEND && who->items[i].forward == forward) return true;
+  return false;
+}
+
+/* What one waits for, that which says most about what is wrong first. */
+typedef enum cause { NEVER_SENT, OTHERS_WAIT, FENCE, CAUSES } cause;
+
+static cause cause_of(const member *who, const item *next) {
+  if (next->kind == ITEM_WAIT) return FENCE;
+  bool receives = next->kind == ITEM_RECEIVE;
+  return receives && !will_send(who->side[!next->forward], next->forward) ? NEVER_SENT : OTHERS_WAIT;
+}
+
+static sn_status reject_waiting(sn_match *m, const member *who, const item *next) {
+  uint32_t from = next->kind == ITEM_RECEIVE ? who->side[!next->forward]->stage : 0;
+  switch (cause_of(who, next)) {
+  case NEVER_SENT:
+    return reject(m, who, next->at, "it receives micro-batch %" PRIu32 ", which stage %" PRIu32 " does not send",
+                  next->micro, from);
+  case OTHERS_WAIT:
+    if (next->kind == ITEM_COLLECTIVE)
+      return reject(m, who, next->at, "it waits for others of its communicator, which wait as well: a cycle");
+    return reject(m, who, next->at,
+                  "it waits for micro-batch %" PRIu32 " from stage %" PRIu32 ", which waits as well: a cycle",
+                  next->micro, from);
+  case FENCE:
+  case CAUSES:
+    break;
+  }
+  return reject(m, who, next->at, "it waits for fence %" PRIu32 ", which is never passed: a cycle", next->id);
+}
+
+/* Of those who wait for ever the one that says most. */
+static sn_status find_waiting(sn_match *m) {
+  for (cause why = 0; why < CAUSES; why++)
+    for (uint32_t i = 0; i < m->n_members; i++)
+      for (uint32_t lane = 0; lane < SN_LANES; lane++) {
+        const item *next = now_of(&m->members[i], lane);
+        if (next && cause_of(&m->members[i], next) == why) return reject_waiting(m, &m->members[i], next);
+      }
+  return SN_OK;
+}
+
+static sn_status find_unreceived(sn_match *m) {
+  for (uint32_t i = 0; i < m->n_members; i++)
+    for (uint32_t way = 0; way < 2; way++) {
+      const member *who = &m->members[i];
+      const queue *q = &who->sent[way];
+      if (q->received < q->n)
+        return reject(m, who, q->sent[q->received]->at,
+                      "it sends micro-batch %" PRIu32 " %s, and stage %" PRIu32 " does not receive it",
+                      q->sent[q->received]->micro, way ? "on" : "back", who->side[way]->stage);
+    }
+  return SN_OK;
+}
+
+sn_status sn_match_judge(sn_match *m, sn_match_fault *fault, sn_err *err) {
+  m->err = err;
+  m->fault = (sn_match_fault){SN_NONE, SN_NONE};
+  if (count_members(m) == SN_OK) {
+    find_sides(m);
+    while (advance(m)) {}
+    if (err->code == SN_OK && find_waiting(m) == SN_OK) find_unreceived(m);
+  }
+  if (fault) *fault = m->fault;
   return err->code;
 }

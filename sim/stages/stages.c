@@ -7,7 +7,6 @@
 #include "sim/device/device.h"
 #include "sim/parallel/pipeline.h"
 #include "sim/parallel/times.h"
-#include "sim/schedule/schedule.h"
 #include "sim/stages/match.h"
 
 #include <stdlib.h>
@@ -22,35 +21,53 @@ typedef struct maker {
   const sn_mesh *mesh;
   uint32_t stages, chunks, micros;
   sn_pipeline *pipeline;
+  sn_match *match;
+  sn_planner *first; /* of stage 0: what all stages share is made once */
+  sn_options first_options;
   sn_cluster cluster;
   sn_run *run, **of; /* of: one a stage */
   sn_err *err;
 } maker;
 
-/* That what stages send is what their neighbours receive, whatever the strategy: it plans the same route. */
-static sn_status match(const maker *m) {
-  sn_route **routes = calloc(m->stages, sizeof(sn_route *));
-  if (!routes) return sn_fail_memory(m->err);
-  sn_iteration iteration = m->options->iteration;
-  iteration.accumulate = 1;
-  iteration.mesh.micros = m->micros;
-  for (uint32_t s = 0; s < m->stages && m->err->code == SN_OK; s++) {
-    iteration.mesh.stage = s;
-    routes[s] = sn_schedule_route(m->net, m->strategies[0], iteration, NULL, m->err);
-  }
-  if (m->err->code == SN_OK) sn_match_stages((const sn_route *const *)routes, m->stages, m->err);
-  for (uint32_t s = 0; s < m->stages; s++) sn_route_free(routes[s]);
-  free(routes);
-  return m->err->code;
+/* That what stages send is what their neighbours receive, whatever the strategy: the first one's route says it. */
+static sn_status note_route(const maker *m, sn_planner *planner) {
+  const sn_route *route = sn_planner_route(planner, m->strategies[0], m->err);
+  return route ? sn_match_add_route(m->match, route, m->err) : m->err->code;
 }
 
-/* The stage's own question, of one update of all micro-batches. */
-static sn_run *ask(const maker *m, uint32_t stage) {
-  sn_options options = *m->options;
-  options.iteration.accumulate = 1;
-  options.iteration.mesh.stage = stage;
-  options.iteration.mesh.micros = m->micros;
-  sn_run *run = sn_simulate(m->spec, m->net, m->device, m->strategies, m->n_strategies, &options, m->err);
+/* The least with which stages so far run by every strategy. A pipeline's is its most: of a stage that takes no more as it
+ * is nobody needs to know it. */
+static uint64_t least_so_far(const maker *m, uint32_t stage) {
+  uint64_t least = UINT64_MAX;
+  for (uint32_t i = 0; i < m->n_strategies; i++) {
+    uint64_t most = 0;
+    for (uint32_t s = 0; s < stage; s++)
+      if (m->of[s]->results[i].least_device_bytes > most) most = m->of[s]->results[i].least_device_bytes;
+    if (most < least) least = most;
+  }
+  return least;
+}
+
+sn_options sn_stages_options(const sn_options *options, uint32_t stage) {
+  sn_options own = *options;
+  own.iteration.accumulate = 1;
+  own.iteration.mesh.stage = stage;
+  own.iteration.mesh.micros = sn_iteration_batches(options->iteration);
+  return own;
+}
+
+/* The stage's own question. */
+static sn_run *ask(maker *m, uint32_t stage) {
+  sn_options own, *options = stage == 0 ? &m->first_options : &own;
+  *options = sn_stages_options(m->options, stage);
+  options->least_of_interest = least_so_far(m, stage);
+  sn_planner *planner = sn_planner_new_stage(m->first, m->net, m->device, options, m->err);
+  sn_run *run = planner ? sn_planner_run(planner, m->spec, m->strategies, m->n_strategies, m->err) : NULL;
+  if (run) note_route(m, planner);
+  if (stage == 0)
+    m->first = planner;
+  else
+    sn_planner_free(planner);
   if (run && run->n_results == m->n_strategies) return run;
   if (run) sn_fail(m->err, SN_BAD_INPUT, "stage %u: %s", stage, run->failures[0].reason);
   sn_run_free(run);
@@ -142,6 +159,7 @@ static sn_status make(maker *m) {
     return sn_fail_memory(m->err);
   }
   for (uint32_t s = 0; s < m->stages && m->err->code == SN_OK; s++) m->of[s] = ask(m, s);
+  if (m->err->code == SN_OK) sn_match_judge(m->match, NULL, m->err);
   if (m->of[0]) *m->run = *m->of[0];
   m->run->arena = arena;
   m->run->results = results;
@@ -166,7 +184,10 @@ sn_run *sn_stages_simulate(const char *spec, const sn_net *net, const sn_device 
                                : mesh->schedule == SN_SCHEDULE_GPIPE ? SN_PIPELINE_GPIPE
                                                                      : SN_PIPELINE_1F1B,
                                m.stages, m.micros, m.chunks, err);
-  if (m.pipeline && match(&m) == SN_OK) make(&m);
+  m.match = m.pipeline ? sn_match_new(m.stages, err) : NULL;
+  if (m.match) make(&m);
+  sn_planner_free(m.first);
+  sn_match_free(m.match);
   sn_pipeline_free(m.pipeline);
   if (err->code == SN_OK) return m.run;
   sn_run_free(m.run);

@@ -1,7 +1,8 @@
 /* Stages: a question about a pipeline is one about each of its stages, whose plans are made and proved one by one
  * (sim/parallel/stage.c), and what they take together.
  *
- *   memory   of a GPU: the stage's that needs most; each stage's own is in run->stages
+ *   memory   of a GPU: the stage's that needs most; each stage's own is in run->stages, whose
+ *            least_device_bytes is the stage's own where no stage before it needs more, else no more than that
  *   proof    each plan alone by the checker, and that transfers meet by sim/stages/match.h
  *   time     stages play together: each micro-batch's forward and backward take what the stage's own play says, in the
  *            order of the schedule, behind what the neighbours send (sim/parallel/pipeline.h); the update comes last
@@ -12,6 +13,9 @@
 #define SN_SIM_STAGES_STAGES_H
 
 #include "sim/ask/simulate.h"
+
+/* Those of a stage's own question, whose plan holds all micro-batches of an update. */
+sn_options sn_stages_options(const sn_options *options, uint32_t stage);
 
 /* sn_simulate() of a mesh with pp > 1; of others sn_simulate() itself. Errors are its own, and sn_pipeline_new()'s. */
 sn_run *sn_stages_simulate(const char *spec, const sn_net *net, const sn_device *device, const sn_strategy *strategies,

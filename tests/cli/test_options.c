@@ -197,7 +197,7 @@ static void mistakes_are_named(void **state) {
   bad("alexnet", "--net alexnet");
   bad("simulat", "simulate");
   bad("show 1 2", "\"2\"");
-  bad("a b c d e f g h i j", "too many");
+  bad("plot a b c d e f g h i j", "too many");
   bad("diff 1", "needs RUN RUN");
   bad("diff 1 2 3", "\"3\"");
   bad("list", "nets|gpus|clusters|strategies");

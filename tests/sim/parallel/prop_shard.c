@@ -1,10 +1,11 @@
 /* Properties of plans of one of several GPUs, over random networks, meshes and strategies: the checker accepts them, an
  * oracle with memory of its own finds what every step expects with the lanes at any pace, bytes are what the checker
- * counts, and a plan whose wait is lost is rejected or does no harm. */
+ * counts, written and read they come back to the byte, and a plan whose wait is lost is rejected or does no harm. */
 #include "sim/make/make.h"
 #include "sim/parallel/shard.h"
 #include "sim/plan/check.h"
 #include "sim/plan/lower.h"
+#include "sim/plan/read.h"
 #include "sim/schedule/schedule.h"
 #include "tests/sim/plan/oracle.h"
 #include "tests/support/pipeline.h"
@@ -117,6 +118,42 @@ static void check_plan(world *w) {
   free(report.use);
 }
 
+static char *written(const world *w, const sn_plan *plan, size_t *bytes) {
+  char name[SN_STRATEGY_TEXT], *text = NULL;
+  sn_err err = SN_ERR_INIT;
+  sn_options options = SN_OPTIONS_INIT;
+  options.iteration = w->iteration;
+  FILE *out = open_memstream(&text, bytes);
+  assert_non_null(out);
+  sn_plan_write(plan, sn_strategy_name(w->strategy, name), &w->device, &options, out, &err);
+  fclose(out);
+  must(&err);
+  return text;
+}
+
+/* As a file of the stage's own question. */
+static void comes_back(const world *w) {
+  sn_err err = SN_ERR_INIT;
+  sn_plan_head head;
+  size_t bytes, again_bytes;
+  char *text = written(w, w->plan, &bytes);
+  sn_json_lists *file = sn_plan_parse("p.json", text, bytes, &err);
+  if (!file || sn_plan_read_head(file, &head, &err) != SN_OK) fail_world(w, err.text);
+  const sn_mesh *mesh = &head.options.iteration.mesh;
+  if (mesh->stage != w->iteration.mesh.stage || mesh->micros != w->route->micros ||
+      strcmp(mesh->text, w->iteration.mesh.text) != 0)
+    fail_world(w, "it is read as another GPU's");
+  sn_plan *plan = sn_plan_read(file, w->route, &err);
+  if (!plan) fail_world(w, err.text);
+  plan->pool_limit = w->plan->pool_limit; /* the device's */
+  char *again = written(w, plan, &again_bytes);
+  if (bytes != again_bytes || memcmp(text, again, bytes) != 0) fail_world(w, "it changes in a file");
+  free(text);
+  free(again);
+  sn_plan_free(plan);
+  sn_json_lists_free(file);
+}
+
 /* All paces of dice: the strict ones know three lanes. */
 static bool runs(world *w, const sn_plan *plan, oracle *o) {
   if (!oracle_load(o, plan)) return false;
@@ -133,6 +170,7 @@ static void plans_are_right(void **state) {
     oracle o;
     if (!open_world(&w, first + n)) continue;
     check_plan(&w);
+    comes_back(&w);
     if (!runs(&w, w.plan, &o)) fail_world(&w, o.fault);
     oracle_free(&o);
     for (uint32_t s = 0; s < w.route->n_steps; s++) transfers += w.route->steps[s].kernel == SN_TRANSFER;

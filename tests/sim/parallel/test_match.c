@@ -1,6 +1,7 @@
-/* Transfers of all stages meet, of every schedule; a send without its receive, two that are swapped, and a schedule that
- * waits for itself are found. */
-#include "sim/parallel/shard.h"
+/* Transfers of all stages meet, of every schedule, by their routes and by all lanes of their plans; a send without its
+ * receive, two that are swapped, a signal that is lost, stages that wait for each other and collectives in another order
+ * are found. */
+#include "sim/ask/simulate.h"
 #include "sim/schedule/schedule.h"
 #include "sim/stages/match.h"
 #include "tests/support/pipeline.h"
@@ -13,7 +14,7 @@ static sn_route *routes[STAGES];
 
 static void open_stages(const char *mesh) {
   sn_err err = SN_ERR_INIT;
-  sn_net *net = sn_net_load("llm:8,64,4,4,128,100", 1, 16, &err);
+  sn_net *whole = sn_net_load("llm:8,64,4,4,128,100", 1, 16, &err);
   sn_strategy pytorch = parse_strategy("pytorch");
   sn_iteration iteration = {.optimizer = SN_OPTIMIZER_SGD};
   must(&err);
@@ -21,20 +22,24 @@ static void open_stages(const char *mesh) {
     sn_mesh_parse(mesh, &iteration.mesh, &err);
     iteration.mesh.stage = s;
     iteration.mesh.micros = MICROS;
-    routes[s] = sn_schedule_route(net, pytorch, iteration, NULL, &err);
+    routes[s] = sn_schedule_route(whole, pytorch, iteration, NULL, &err);
     must(&err);
   }
 }
 
 static void close_stages(void) {
-  sn_net *net = (sn_net *)routes[0]->net;
+  sn_net *whole = (sn_net *)routes[0]->net;
   for (uint32_t s = 0; s < STAGES; s++) sn_route_free(routes[s]);
-  sn_net_free(net);
+  sn_net_free(whole);
 }
 
 static sn_status match(sn_err *err) {
   *err = (sn_err)SN_ERR_INIT;
-  return sn_match_stages((const sn_route *const *)routes, STAGES, err);
+  sn_match *all = sn_match_new(STAGES, err);
+  for (uint32_t s = 0; s < STAGES; s++) sn_match_add_route(all, routes[s], err);
+  sn_match_judge(all, NULL, err);
+  sn_match_free(all);
+  return err->code;
 }
 
 /* The n-th transfer step of a stage, from 0 on, of a kind. */
@@ -83,36 +88,160 @@ static void damage_is_found(void **state) {
   }
 }
 
-/* Ranks of one communicator. */
-static void ranks_match(void **state) {
-  (void)state;
+/* ---- plans ---- */
+
+static const char *const names[STAGES] = {"a", "b", "c", "d"};
+static sn_planner *planners[STAGES];
+static sn_plan *plans[STAGES];
+static sn_options options[STAGES];
+static sn_net *net;
+static sn_device gpu;
+static uint32_t n_plans, n_stages;
+
+/* `count` plans: of the stages of a pipeline, or of as many ranks. */
+static void open_plans(const char *mesh, uint32_t count) {
   sn_err err = SN_ERR_INIT;
-  sn_net *net = sn_net_load("llm:4,64,4,4,128,100", 1, 16, &err);
-  sn_iteration iteration = {.optimizer = SN_OPTIMIZER_SGD};
-  sn_mesh_parse("fsdp=4", &iteration.mesh, &err);
-  sn_route *one = sn_schedule_route(net, parse_strategy("pytorch"), iteration, NULL, &err);
-  sn_route *other = sn_schedule_route(net, parse_strategy("pytorch"), iteration, NULL, &err);
-  must(&err);
-  assert_int_equal(sn_match_ranks(one, other, SN_MESH_FSDP, &err), SN_OK);
-  uint32_t gathers[2], n = 0;
-  for (uint32_t s = 0; s < other->n_steps && n < 2; s++)
-    if (other->steps[s].kernel == SN_TRANSFER) gathers[n++] = s;
-  sn_step *steps = (sn_step *)other->steps;
-  uint32_t kept = steps[gathers[0]].sum;
-  steps[gathers[0]].sum = steps[gathers[1]].sum;
-  steps[gathers[1]].sum = kept;
-  assert_int_equal(sn_match_ranks(one, other, SN_MESH_FSDP, &err), SN_BUG);
-  assert_non_null(strstr(err.text, "another fsdp transfer"));
-  err = (sn_err)SN_ERR_INIT;
-  steps[gathers[1]].kernel = SN_PACK;
-  assert_int_equal(sn_match_ranks(one, other, SN_MESH_FSDP, &err), SN_BUG);
-  sn_route_free(one);
-  sn_route_free(other);
+  net = sn_net_load("llm:8,64,4,4,128,100", 1, 16, &err);
+  gpu = load_gpu("h100");
+  n_plans = count;
+  for (uint32_t s = 0; s < count; s++) {
+    options[s] = (sn_options)SN_OPTIONS_INIT;
+    sn_mesh_parse(mesh, &options[s].iteration.mesh, &err);
+    n_stages = sn_mesh_size(&options[s].iteration.mesh, SN_MESH_PP);
+    options[s].iteration.optimizer = SN_OPTIMIZER_SGD;
+    options[s].iteration.mesh.stage = s % n_stages;
+    options[s].iteration.mesh.micros = n_stages > 1 ? MICROS : 0;
+    must(&err);
+    planners[s] = sn_planner_new(net, &gpu, &options[s], &err);
+    must(&err);
+    plans[s] = sn_planner_plan(planners[s], parse_strategy("pytorch"), SN_MEMORY_ALL, false, &err);
+    must(&err);
+  }
+}
+
+static void close_plans(void) {
+  for (uint32_t s = 0; s < n_plans; s++) {
+    sn_plan_free(plans[s]);
+    sn_planner_free(planners[s]);
+  }
   sn_net_free(net);
 }
 
+static sn_status match_plans(sn_match_fault *fault, sn_err *err) {
+  *err = (sn_err)SN_ERR_INIT;
+  sn_match *all = sn_match_new(n_stages, err);
+  for (uint32_t s = 0; s < n_plans; s++) sn_match_add_plan(all, names[s], plans[s], err);
+  sn_match_judge(all, fault, err);
+  sn_match_free(all);
+  return err->code;
+}
+
+static void must_fail(const char *what, const char *why) {
+  sn_err err;
+  if (match_plans(NULL, &err) != SN_BUG) fail_msg("%s: \"%s\"", what, err.text);
+  if (!strstr(err.text, why)) fail_msg("%s: \"%s\" says nothing of \"%s\"", what, err.text, why);
+}
+
+/* The n-th of a kind, on a lane. */
+static sn_instr *find_instr(uint32_t stage, sn_instr_kind kind, sn_lane lane, uint32_t n) {
+  for (uint32_t i = 0; i < plans[stage]->n_instrs; i++) {
+    sn_instr *instr = &plans[stage]->instrs[i];
+    if (instr->kind == kind && instr->lane == lane && n-- == 0) return instr;
+  }
+  fail_msg("no such instruction");
+  return NULL;
+}
+
+static void swap_steps(sn_instr *a, sn_instr *b) {
+  uint32_t kept = a->id;
+  a->id = b->id;
+  b->id = kept;
+}
+
+static void plans_match(void **state) {
+  static const char *const meshes[] = {"pp=4",      "pp=4,schedule=gpipe", "pp=4,schedule=interleaved:2",
+                                       "pp=4,dp=2", "pp=4,tp=2",           "pp=2",
+                                       "fsdp=4",    "fsdp=4,dp=2",         "tp=2,fsdp=2",
+                                       "dp=4"};
+  (void)state;
+  for (size_t i = 0; i < sizeof meshes / sizeof meshes[0]; i++) {
+    sn_err err;
+    open_plans(meshes[i], STAGES);
+    if (match_plans(NULL, &err) != SN_OK) fail_msg("%s: %s", meshes[i], err.text);
+    close_plans();
+  }
+}
+
+static void damaged_plans_are_found(void **state) {
+  sn_err err;
+  (void)state;
+  open_plans("pp=4", STAGES);
+  sn_instr *first = find_instr(1, SN_COMPUTE, SN_LANE_SEND, 0), *second = find_instr(1, SN_COMPUTE, SN_LANE_SEND, 1);
+  swap_steps(first, second);
+  must_fail("sends swapped", "is sent");
+  swap_steps(first, second);
+  first->kind = SN_ALLOC;
+  must_fail("a send lost", "is sent");
+  first->kind = SN_COMPUTE;
+  sn_instr *last = find_instr(2, SN_COMPUTE, SN_LANE_RECEIVE, 2 * MICROS - 1);
+  last->kind = SN_ALLOC;
+  must_fail("a receive lost", "does not receive it");
+  last->kind = SN_COMPUTE;
+  sn_instr *signal = find_instr(3, SN_SIGNAL, SN_LANE_RECEIVE, 0);
+  signal->kind = SN_RELEASE;
+  must_fail("a signal lost", "a cycle");
+  signal->kind = SN_SIGNAL;
+  assert_int_equal(match_plans(NULL, &err), SN_OK);
+  close_plans();
+}
+
+/* Each of two stages waits for what the other sends behind that. */
+static void cycles_are_found(void **state) {
+  (void)state;
+  open_plans("pp=4", STAGES);
+  sn_instr *wait = find_instr(2, SN_WAIT, SN_LANE_SEND, 0), *later = find_instr(2, SN_SIGNAL, SN_LANE_RECEIVE, MICROS);
+  wait->id = later->id; /* sends its first only when its last micro-batches have come back */
+  must_fail("a cycle", "a cycle");
+  close_plans();
+}
+
+static void stages_are_counted(void **state) {
+  (void)state;
+  open_plans("pp=4", STAGES);
+  n_plans = 3;
+  must_fail("three of four", "1 of stage 0, and 0 of stage 3 of 4");
+  n_plans = 4;
+  close_plans();
+}
+
+static void ranks_match(void **state) {
+  sn_err err;
+  sn_match_fault fault;
+  (void)state;
+  open_plans("fsdp=4", 2);
+  assert_int_equal(match_plans(&fault, &err), SN_OK);
+  assert_int_equal(fault.member, SN_NONE);
+  sn_instr *first = find_instr(1, SN_COMPUTE, SN_LANE_FSDP, 0), *second = find_instr(1, SN_COMPUTE, SN_LANE_FSDP, 1);
+  swap_steps(first, second);
+  must_fail("collectives swapped", "it is another collective than that of");
+  assert_int_equal(match_plans(&fault, &err), SN_BUG);
+  assert_int_equal(fault.member, 0);
+  swap_steps(first, second);
+  first->kind = SN_ALLOC;
+  must_fail("a collective lost", "another collective");
+  first->kind = SN_COMPUTE;
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < plans[1]->n_instrs; i++)
+    n += plans[1]->instrs[i].kind == SN_COMPUTE && plans[1]->instrs[i].lane == SN_LANE_FSDP;
+  find_instr(1, SN_COMPUTE, SN_LANE_FSDP, n - 1)->kind = SN_ALLOC;
+  must_fail("the last collective lost", "has not this collective");
+  close_plans();
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(schedules_match), cmocka_unit_test(damage_is_found),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(schedules_match),  cmocka_unit_test(damage_is_found),
+                                     cmocka_unit_test(plans_match),      cmocka_unit_test(damaged_plans_are_found),
+                                     cmocka_unit_test(cycles_are_found), cmocka_unit_test(stages_are_counted),
                                      cmocka_unit_test(ranks_match)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

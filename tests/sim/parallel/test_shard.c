@@ -327,6 +327,40 @@ static uint64_t stage_bytes(const sn_run *run, uint32_t stage) {
   return total(&run->stages[stage]->results[0].live);
 }
 
+/* Of stages that nobody asks for their least it is not looked for; what is told of all is as if it were. */
+static void the_least_is_that_of_all_stages(void **state) {
+  enum { MICROS = 8, STAGES = 6 };
+  static const char net[] = "llm:12,128,4,4,352,100";
+  (void)state;
+  sn_run *all = run_stages(net, 2, 64, "pp=6", MICROS);
+  sn_net *n = load(net, 2, 64);
+  sn_device gpu = load_gpu("h200");
+  sn_strategy pytorch = parse_strategy("pytorch");
+  uint64_t most = 0, told = 0, searched = 0;
+  for (uint32_t s = 0; s < STAGES; s++) {
+    sn_err err = SN_ERR_INIT;
+    sn_options options = SN_OPTIONS_INIT;
+    options.iteration = asked("pp=6", "adamw", 1);
+    options.iteration.mesh.stage = s;
+    options.iteration.mesh.micros = MICROS;
+    sn_run *alone = sn_simulate(net, n, &gpu, &pytorch, 1, &options, &err);
+    must(&err);
+    const sn_result *own = &alone->results[0], *in_all = &all->stages[s]->results[0];
+    assert_int_equal(own->peak_device_bytes, in_all->peak_device_bytes);
+    assert_true(own->least_device_bytes <= in_all->least_device_bytes);
+    assert_true(in_all->least_device_bytes <= in_all->peak_device_bytes);
+    searched += own->least_device_bytes < own->peak_device_bytes;
+    most = own->least_device_bytes > most ? own->least_device_bytes : most;
+    told = in_all->least_device_bytes > told ? in_all->least_device_bytes : told;
+    sn_run_free(alone);
+  }
+  assert_true(searched > 1); /* looking for it makes a difference */
+  assert_int_equal(told, most);
+  assert_int_equal(all->results[0].least_device_bytes, most);
+  sn_net_free(n);
+  sn_run_free(all);
+}
+
 /* PyTorch's Schedule1F1B and ScheduleGPipe by MemTracker: a stage keeps one micro-batch less than the one before it, and
  * of gpipe all; all micro-batches keep what they receive (parallel.md, section 6). */
 static void stages_keep_what_is_in_flight(void **state) {
@@ -400,6 +434,7 @@ int main(void) {
       cmocka_unit_test(parameters_are_cut_by_rows),
       cmocka_unit_test(first_sides_are_pytorchs),
       cmocka_unit_test(stages_keep_what_is_in_flight),
+      cmocka_unit_test(the_least_is_that_of_all_stages),
       cmocka_unit_test(bubbles_are_the_schedules),
       cmocka_unit_test(bad_pipelines_are_refused),
       cmocka_unit_test(sizes_are_looked_for),
