@@ -93,6 +93,14 @@ static sn_status cross(maker *m, uint32_t tensor, uint32_t from, uint32_t to, si
   return push(handed, tensor, most) && push(given, tensor, most) ? SN_OK : sn_fail_memory(m->err);
 }
 
+/* What is received is a leaf that requires a gradient. */
+static sn_status fail_in_place(const maker *m, uint32_t step) {
+  return sn_fail(m->err, SN_BAD_INPUT,
+                 "%s works in place on what its stage of the pipeline receives, which PyTorch refuses; ask for another "
+                 "number of stages",
+                 m->whole->layers[m->whole->steps[step].layer].name);
+}
+
 static sn_status find_crossings(maker *m) {
   const sn_route *w = m->whole;
   for (uint32_t s = 0; s < w->first_update && m->err->code == SN_OK; s++) {
@@ -104,6 +112,7 @@ static sn_status find_crossings(maker *m) {
       uint32_t *made_by = &m->maker[access.tensor];
       if (access.mode == SN_WRITE && *made_by == SN_NONE) *made_by = p;
       if (*made_by == p || *made_by == SN_NONE) continue;
+      if (s < w->first_backward && access.mode == SN_MODIFY) return fail_in_place(m, s);
       cross(m, access.tensor, *made_by, p, w->n_tensors);
       if (s >= w->first_backward && w->tensors[access.tensor].role == SN_GRADIENT) *made_by = p; /* and hands it on */
     }
