@@ -212,12 +212,13 @@ static int64_t busy_computing(const sn_result_source *s) {
 /* What a stage of a pipeline takes: its forward and backward share what it waits for within itself. */
 static void add_stage(const sn_result_source *s, sn_shared_row *shared) {
   const sn_route *route = s->plan->route;
-  int64_t busy[SN_PASSES] = {0};
+  int64_t busy[SN_PASSES] = {0}, put_off = 0;
   for (uint32_t i = 0; i < s->plan->n_instrs; i++) {
     const sn_instr *instr = &s->plan->instrs[i];
     if (instr->kind != SN_COMPUTE || sn_lane_transfers((sn_lane)instr->lane)) continue;
-    busy[instr->rerun ? SN_BACKWARD : route->steps[instr->id].pass] +=
-        s->trace->spans[i].end_ns - s->trace->spans[i].begin_ns;
+    int64_t ns = s->trace->spans[i].end_ns - s->trace->spans[i].begin_ns;
+    busy[instr->rerun ? SN_BACKWARD : route->steps[instr->id].pass] += ns;
+    put_off += route->steps[instr->id].put_off && !instr->rerun ? ns : 0;
   }
   for (uint32_t t = 0; t < route->n_transfers; t++)
     if (route->transfers[t].axis == SN_MESH_PP)
@@ -225,7 +226,8 @@ static void add_stage(const sn_result_source *s, sn_shared_row *shared) {
   int64_t work = s->trace->end_ns - busy[SN_UPDATE], both = busy[SN_FORWARD] + busy[SN_BACKWARD];
   shared->update_ns = busy[SN_UPDATE];
   shared->forward_ns = both > 0 ? (int64_t)((double)work * (double)busy[SN_FORWARD] / (double)both) : 0;
-  shared->backward_ns = work - shared->forward_ns;
+  shared->weights_ns = both > 0 ? (int64_t)((double)work * (double)put_off / (double)both) : 0;
+  shared->backward_ns = work - shared->forward_ns - shared->weights_ns;
 }
 
 /* What crosses links. Behind every batch, which all have the last one's transfers. */

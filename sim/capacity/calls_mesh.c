@@ -229,6 +229,7 @@ void sn__calls_add_pipeline(sn__text *t, const sn_net *net, sn_iteration iterati
   uint32_t chunks = sn_mesh_chunks(mesh), stages = sn_mesh_size(mesh, SN_MESH_PP);
   const char *schedule = chunks > 1                            ? "ScheduleInterleaved1F1B"
                          : mesh->schedule == SN_SCHEDULE_GPIPE ? "ScheduleGPipe"
+                         : mesh->schedule == SN_SCHEDULE_ZB_H1 ? "ScheduleInterleavedZeroBubble"
                                                                : "Schedule1F1B";
   sn__text_add(t, "from torch.distributed.pipelining import pipeline, SplitPoint");
   sn__text_add(t, "from torch.distributed.pipelining import %s", schedule);
@@ -243,6 +244,7 @@ void sn__calls_add_pipeline(sn__text *t, const sn_net *net, sn_iteration iterati
     sn__text_add(t, "stage = pipe.build_stage(rank, device)");
   }
   sn__text_add(t, "schedule = %s(", schedule);
-  sn__text_add(t, "    stage, n_microbatches=%" PRIu32 ", loss_fn=loss)", sn_iteration_batches(iteration));
+  sn__text_add(t, "    %s, n_microbatches=%" PRIu32 ", loss_fn=loss)",
+               mesh->schedule == SN_SCHEDULE_ZB_H1 ? "[stage]" : "stage", sn_iteration_batches(iteration));
   if (sn_mesh_world(mesh) > stages) sn__text_add(t, "# the other axes share what a stage has, stage.submod");
 }

@@ -539,8 +539,8 @@ int64_t sn_costs_of(const sn_costs *costs, const sn_route *route, const sn_step 
   if (sn_step_moves(step)) return beside_ns(costs, route, step);
   if (route->work) return sn__work_ns(costs->device, &route->work[step - route->steps]);
   const layer_cost *cost = costs->layers[step->layer];
-  int64_t ns = step->kernel == SN_SUM ? sn_costs_kernel(costs, step, algo, false)
-                                      : sn_costs_step(costs, step->layer, step->pass, algo);
+  bool part = step->kernel == SN_SUM || step->kernel == SN_DATA_GRADIENT || step->kernel == SN_FILTER_GRADIENT;
+  int64_t ns = part ? sn_costs_kernel(costs, step, algo, false) : sn_costs_step(costs, step->layer, step->pass, algo);
   if (route->dialect->eager && step->pass == SN_BACKWARD) ns -= cost->eager_less_ns;
   return sn_step_share(step, ns, cost->launch_ns[step->pass]);
 }

@@ -33,7 +33,10 @@ typedef struct word {
 } word;
 
 static const word yes_no[] = {{"no", 0}, {"yes", 1}, {NULL, 0}}, reduces[] = {{"fp32", 0}, {"bf16", 1}, {NULL, 0}},
-                  schedules[] = {{"1f1b", SN_SCHEDULE_1F1B}, {"gpipe", SN_SCHEDULE_GPIPE}, {NULL, 0}},
+                  schedules[] = {{"1f1b", SN_SCHEDULE_1F1B},
+                                 {"gpipe", SN_SCHEDULE_GPIPE},
+                                 {"zb-h1", SN_SCHEDULE_ZB_H1},
+                                 {NULL, 0}},
                   syncs[] = {{"last", 0}, {"each", 1}, {NULL, 0}}, losses[] = {{"split", 0}, {"whole", 1}, {NULL, 0}},
                   gathers[] = {{"kept", 0}, {"again", 1}, {NULL, 0}};
 

@@ -46,7 +46,12 @@ enum {
 };
 
 /* In which order stages work on micro-batches (sim/parallel/pipeline.h). */
-typedef enum sn_mesh_schedule { SN_SCHEDULE_1F1B, SN_SCHEDULE_GPIPE, SN_SCHEDULE_INTERLEAVED = 16 } sn_mesh_schedule;
+typedef enum sn_mesh_schedule {
+  SN_SCHEDULE_1F1B,
+  SN_SCHEDULE_GPIPE,
+  SN_SCHEDULE_ZB_H1,
+  SN_SCHEDULE_INTERLEAVED = 16
+} sn_mesh_schedule;
 
 /* Zeroed it is one GPU. */
 typedef struct sn_mesh {

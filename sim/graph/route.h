@@ -115,10 +115,11 @@ struct sn_step {
   uint32_t layer;
   sn_pass pass : 8;
   sn_kernel kernel : 8;
-  uint32_t sum;                      /* SN_SUM: route->sums[sum]; SN_TRANSFER, SN_PACK and SN_UNPACK: transfers[sum] */
-  uint32_t parameter;                /* of the update's four kernels: 0 weights or gamma, 1 bias or beta; SN_CAST: whose
+  bool put_off : 1;   /* of a pipeline: of the half of backward that makes gradients of weights (zb-h1) */
+  uint32_t sum;       /* SN_SUM: route->sums[sum]; SN_TRANSFER, SN_PACK and SN_UNPACK: transfers[sum] */
+  uint32_t parameter; /* of the update's four kernels: 0 weights or gamma, 1 bias or beta; SN_CAST: whose
                                         gradient is copied, SN_NONE: an input's */
-  uint32_t share;                    /* it does one part of so many of what its layer does; 0 and 1: all */
+  uint32_t share;     /* it does one part of so many of what its layer does; 0 and 1: all */
   uint32_t first_access, n_accesses; /* route->accesses[first_access ..]; a tensor stands at most once in a step */
   uint32_t first_permit, n_permits;  /* route->permits[first_permit ..]; the first that can be used is */
 };

@@ -13,11 +13,26 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static const char *const names[SN_PIPELINE_KINDS] = {
-    [SN_PIPELINE_GPIPE] = "gpipe", [SN_PIPELINE_1F1B] = "1f1b", [SN_PIPELINE_INTERLEAVED] = "interleaved"};
+static const char *const names[SN_PIPELINE_KINDS] = {[SN_PIPELINE_GPIPE] = "gpipe",
+                                                     [SN_PIPELINE_1F1B] = "1f1b",
+                                                     [SN_PIPELINE_INTERLEAVED] = "interleaved",
+                                                     [SN_PIPELINE_ZB_H1] = "zb-h1"};
 
 const char *sn_pipeline_kind_name(sn_pipeline_kind kind) {
   return names[kind];
+}
+
+sn_pipeline_kind sn_pipeline_kind_of(const sn_mesh *mesh) {
+  switch (mesh->schedule) {
+  case SN_SCHEDULE_1F1B:
+    return SN_PIPELINE_1F1B;
+  case SN_SCHEDULE_GPIPE:
+    return SN_PIPELINE_GPIPE;
+  case SN_SCHEDULE_ZB_H1:
+    return SN_PIPELINE_ZB_H1;
+  default:
+    return SN_PIPELINE_INTERLEAVED;
+  }
 }
 
 /* ---- what can be ---- */
@@ -58,11 +73,13 @@ static sn_status check(const sn_pipeline *made, sn_err *err) {
 typedef struct writer {
   const sn_pipeline *of;
   sn_pipeline_entry *next;
-  uint32_t forwards, backwards; /* written */
+  uint32_t forwards, backwards, weights; /* written */
 } writer;
 
 static void put(writer *w, sn_pipeline_pass pass) {
-  uint32_t *count = pass == SN_PIPELINE_FORWARD ? &w->forwards : &w->backwards;
+  uint32_t *count = pass == SN_PIPELINE_FORWARD    ? &w->forwards
+                    : pass == SN_PIPELINE_BACKWARD ? &w->backwards
+                                                   : &w->weights;
   const uint32_t k = (*count)++, stages = w->of->stages, chunks = w->of->chunks;
   const uint32_t chunk = k / stages % chunks;
   *w->next++ = (sn_pipeline_entry){.micro = k / stages / chunks * stages + k % stages,
@@ -87,9 +104,23 @@ static void write_by_turns(writer *w, uint32_t stage) {
   while (w->backwards < all) put(w, SN_PIPELINE_BACKWARD);
 }
 
+/* Stage r puts off the gradients of weights of r micro-batches: so it keeps as many as the first stage, and has work left
+ * for the time in which it would wait. */
+static void write_zb_h1(writer *w, uint32_t stage) {
+  const uint32_t all = w->of->micros, ahead = w->of->stages - stage;
+  while (w->forwards < ahead && w->forwards < all) put(w, SN_PIPELINE_FORWARD);
+  while (w->backwards < all) {
+    put(w, SN_PIPELINE_BACKWARD);
+    if (w->backwards > stage) put(w, SN_PIPELINE_WEIGHTS);
+    if (w->forwards < all) put(w, SN_PIPELINE_FORWARD);
+  }
+  while (w->weights < all) put(w, SN_PIPELINE_WEIGHTS);
+}
+
 /* Of how many micro-batches the lists would not be too long. */
 static uint32_t most_micros(const sn_pipeline *made) {
-  const uint32_t most = (uint32_t)SN_PIPELINE_ENTRIES / 2 / made->chunks / made->stages;
+  const uint32_t passes = made->split ? 3 : 2,
+                 most = (uint32_t)SN_PIPELINE_ENTRIES / passes / made->chunks / made->stages;
   return made->kind == SN_PIPELINE_INTERLEAVED ? most / made->stages * made->stages : most;
 }
 
@@ -105,7 +136,7 @@ static sn_status fail_long(const sn_pipeline *made, sn_err *err) {
 
 static sn_status make_room(sn_pipeline *made, sn_err *err) {
   uint64_t parts, entries;
-  if (!sn_mul(made->micros, made->chunks, &parts) || !sn_mul(parts, 2, &parts) ||
+  if (!sn_mul(made->micros, made->chunks, &parts) || !sn_mul(parts, made->split ? 3 : 2, &parts) ||
       !sn_mul(parts, made->stages, &entries) || entries > SN_PIPELINE_ENTRIES)
     return fail_long(made, err);
   made->n_entries = (uint32_t)parts;
@@ -119,14 +150,15 @@ sn_pipeline *sn_pipeline_new(sn_pipeline_kind kind, uint32_t stages, uint32_t mi
     sn_fail_memory(err);
     return NULL;
   }
-  *made = (sn_pipeline){.kind = kind, .stages = stages, .micros = micros, .chunks = chunks};
+  *made = (sn_pipeline){
+      .kind = kind, .stages = stages, .micros = micros, .chunks = chunks, .split = kind == SN_PIPELINE_ZB_H1};
   if (check(made, err) != SN_OK || make_room(made, err) != SN_OK) {
     sn_pipeline_free(made);
     return NULL;
   }
   for (uint32_t stage = 0; stage < stages; stage++) {
     writer w = {.of = made, .next = made->entries + (size_t)stage * made->n_entries};
-    write_by_turns(&w, stage);
+    made->split ? write_zb_h1(&w, stage) : write_by_turns(&w, stage);
     assert(w.next == made->entries + (size_t)(stage + 1) * made->n_entries);
   }
   return made;
@@ -144,10 +176,11 @@ const sn_pipeline_entry *sn_pipeline_list(const sn_pipeline *pipeline, uint32_t 
 
 uint32_t sn_pipeline_in_flight(const sn_pipeline *pipeline, uint32_t stage) {
   const sn_pipeline_entry *list = sn_pipeline_list(pipeline, stage);
+  const sn_pipeline_pass last = pipeline->split ? SN_PIPELINE_WEIGHTS : SN_PIPELINE_BACKWARD;
   uint32_t now = 0, most = 0;
   for (uint32_t i = 0; i < pipeline->n_entries; i++) {
     if (list[i].pass == SN_PIPELINE_FORWARD && ++now > most) most = now;
-    if (list[i].pass == SN_PIPELINE_BACKWARD) now--;
+    if (list[i].pass == last) now--;
   }
   return most;
 }

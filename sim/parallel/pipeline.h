@@ -15,6 +15,8 @@
  *                  Narayanan et al., ICML 2021)
  *   interleaved    each stage has `chunks` parts of the network, part c of stage r being the (c stages + r)th, and goes
  *                  through them in rounds of `stages` micro-batches (Megatron-LM; Narayanan et al., SC 2021)
+ *   zb-h1          backward in two, of inputs and of weights, which nobody waits for and which fill gaps: no more
+ *                  memory than 1f1b's first stage (Qi et al., ICLR 2024)
  *
  *   sn_pipeline *pipeline = sn_pipeline_new(SN_PIPELINE_1F1B, 4, 32, 1, &err);
  *   uint32_t kept = sn_pipeline_in_flight(pipeline, 0);
@@ -27,6 +29,7 @@
 #define SN_SIM_PARALLEL_PIPELINE_H
 
 #include "base/err.h"
+#include "sim/graph/mesh.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -35,13 +38,18 @@ typedef enum sn_pipeline_kind {
   SN_PIPELINE_GPIPE,
   SN_PIPELINE_1F1B,
   SN_PIPELINE_INTERLEAVED,
+  SN_PIPELINE_ZB_H1,
   SN_PIPELINE_KINDS
 } sn_pipeline_kind;
 
-/* "gpipe", "1f1b", "interleaved". */
+/* "gpipe", "1f1b", "interleaved", "zb-h1". */
 const char *sn_pipeline_kind_name(sn_pipeline_kind kind);
 
-typedef enum sn_pipeline_pass { SN_PIPELINE_FORWARD, SN_PIPELINE_BACKWARD } sn_pipeline_pass;
+typedef enum sn_pipeline_pass {
+  SN_PIPELINE_FORWARD,
+  SN_PIPELINE_BACKWARD, /* of inputs, and but for zb-h1 of weights as well */
+  SN_PIPELINE_WEIGHTS   /* of zb-h1 alone */
+} sn_pipeline_pass;
 
 typedef struct sn_pipeline_entry {
   uint32_t micro; /* from 0, as all */
@@ -58,9 +66,13 @@ enum {
 typedef struct sn_pipeline {
   sn_pipeline_kind kind;
   uint32_t stages, micros, chunks;
+  bool split;                 /* backward is in two */
   uint32_t n_entries;         /* of each stage */
   sn_pipeline_entry *entries; /* n_entries of stage 0, then of stage 1, .. */
 } sn_pipeline;
+
+/* Of a mesh's schedule. */
+sn_pipeline_kind sn_pipeline_kind_of(const sn_mesh *mesh);
 
 /* `chunks` is 1 but of interleaved. SN_BAD_USAGE with what works where a number is 0 or too large, or interleaved's
  * micro-batches are no multiple of its stages; SN_NO_MEMORY. */
@@ -78,6 +90,7 @@ uint32_t sn_pipeline_in_flight(const sn_pipeline *pipeline, uint32_t stage);
  * `hop_ns`: from the end of what is sent to another stage to where that one has it; it keeps nobody busy. */
 typedef struct sn_pipeline_times {
   const int64_t *forward_ns, *backward_ns; /* stages x chunks */
+  const int64_t *weights_ns;               /* the same; NULL where backward is in one */
   int64_t hop_ns;
 } sn_pipeline_times;
 
@@ -88,7 +101,7 @@ typedef struct sn_pipeline_played {
 } sn_pipeline_played;
 
 /* Plays the lists: an entry starts when the one before it has ended and what it needs is there. Forward needs the
- * forward of the part before, backward its own forward and the backward of the part behind.
+ * forward of the part before, backward its own forward and the backward of the part behind, weights their own backward.
  * SN_BUG, naming the entry, where stages wait for each other; SN_BAD_USAGE where times are too long to be added;
  * SN_NO_MEMORY. */
 sn_status sn_pipeline_play(const sn_pipeline *pipeline, const sn_pipeline_times *times, sn_pipeline_played *played,

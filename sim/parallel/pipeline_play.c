@@ -57,7 +57,9 @@ static sn_status arrive(const player *p, uint32_t from, uint32_t to, int64_t end
 /* When an entry may start for what it needs; UNKNOWN: something has not run. */
 static sn_status ready(const player *p, uint32_t part, const sn_pipeline_entry *entry, int64_t *when, sn_err *err) {
   const uint32_t last = p->of->stages * p->of->chunks - 1;
-  const int64_t own = entry->pass == SN_PIPELINE_FORWARD ? 0 : p->forward_end[at(p, part, entry->micro)];
+  const int64_t own = entry->pass == SN_PIPELINE_FORWARD   ? 0
+                      : entry->pass == SN_PIPELINE_WEIGHTS ? p->backward_end[at(p, part, entry->micro)]
+                                                           : p->forward_end[at(p, part, entry->micro)];
   int64_t end = 0;
   uint32_t from = part;
   if (entry->pass == SN_PIPELINE_FORWARD && part > 0) end = p->forward_end[at(p, from = part - 1, entry->micro)];
@@ -70,7 +72,9 @@ static sn_status ready(const player *p, uint32_t part, const sn_pipeline_entry *
 }
 
 static int64_t duration(const player *p, uint32_t part, uint8_t pass) {
-  const int64_t *of = pass == SN_PIPELINE_FORWARD ? p->times->forward_ns : p->times->backward_ns;
+  const int64_t *of = pass == SN_PIPELINE_FORWARD    ? p->times->forward_ns
+                      : pass == SN_PIPELINE_BACKWARD ? p->times->backward_ns
+                                                     : p->times->weights_ns;
   assert(of[part] >= 0);
   return of[part];
 }
@@ -81,7 +85,7 @@ static void tell(player *p, uint32_t part, const sn_pipeline_entry *entry, int64
   if (entry->pass == SN_PIPELINE_FORWARD) {
     p->forward_end[at(p, part, entry->micro)] = end;
     if (part + 1 < parts) wake(p, stage_of(p, part + 1));
-  } else {
+  } else if (entry->pass == SN_PIPELINE_BACKWARD) {
     p->backward_end[at(p, part, entry->micro)] = end;
     if (part > 0) wake(p, stage_of(p, part - 1));
   }
@@ -109,7 +113,7 @@ static sn_status go_on(player *p, uint32_t stage, sn_err *err) {
 
 /* Of a stage that waits for ever. */
 static sn_status fail_stuck(const player *p, uint32_t stage, sn_err *err) {
-  static const char passes[] = "FB";
+  static const char passes[] = "FBW";
   const sn_pipeline_entry *entry = &sn_pipeline_list(p->of, stage)[p->done[stage]];
   return sn_fail(err, SN_BUG,
                  "pipeline %s of %" PRIu32 " stages, %" PRIu32 " micro-batches: stage %" PRIu32
@@ -154,7 +158,7 @@ static void free_room(player *p) {
 
 sn_status sn_pipeline_play(const sn_pipeline *pipeline, const sn_pipeline_times *times, sn_pipeline_played *played,
                            sn_err *err) {
-  assert(times->hop_ns >= 0);
+  assert(times->hop_ns >= 0 && (times->weights_ns || !pipeline->split));
   player p = {.of = pipeline, .times = times, .busy = played->busy_ns};
   memset(played->busy_ns, 0, pipeline->stages * sizeof *played->busy_ns);
   sn_status status = make_room(&p) ? play(&p, err) : sn_fail_memory(err);

@@ -13,6 +13,7 @@
 #include "models/op/op.h"
 #include "sim/parallel/edit.h"
 #include "sim/parallel/fsdp.h"
+#include "sim/parallel/halves.h"
 #include "sim/parallel/pipeline.h"
 
 #include <stdlib.h>
@@ -42,6 +43,11 @@ typedef struct maker {
   uint32_t *copy;   /* per micro-batch and number: its copy; SN_NONE: none yet */
   uint32_t *only;   /* per tensor of the whole: the copy of all micro-batches; SN_NONE: none yet */
   bool *made;       /* per tensor of the whole: a gradient of a parameter that is there */
+  sn__halves halves;
+  bool split;     /* backward is in two; then also: */
+  uint32_t *left; /* per micro-batch and access of the whole: what a step's second half reads, as it was when the first
+                   * half came by; SN_NONE */
+  bool *is_left;  /* per micro-batch and number: a second half is still to read it */
   uint32_t *run_numbers, *runs; /* as in the route */
   uint32_t n_runs;
   uint64_t updated, updated_own; /* elements of a rank's parameters that are updated; the stage's alone */
@@ -137,10 +143,14 @@ static sn_status check_ties(const maker *m) {
 
 /* ---- writing ---- */
 
+static uint32_t *slot_of(const maker *m, uint32_t micro, uint32_t tensor) {
+  bool alone = m->whole->tensors[tensor].role == SN_PARAMETER_GRADIENT;
+  return alone ? &m->only[tensor] : &m->copy[(size_t)micro * m->numbers + m->number[tensor]];
+}
+
 static uint32_t copy_of(maker *m, uint32_t micro, uint32_t tensor) {
   const sn_tensor *t = &m->whole->tensors[tensor];
-  bool alone = t->role == SN_PARAMETER_GRADIENT;
-  uint32_t *copy = alone ? &m->only[tensor] : &m->copy[(size_t)micro * m->numbers + m->number[tensor]];
+  uint32_t *copy = slot_of(m, micro, tensor);
   if (*copy == SN_NONE) *copy = sn__edit_tensor(&m->e, t->layer, t->port, t->role, t->bytes);
   return *copy;
 }
@@ -157,13 +167,55 @@ static void add_gradient(maker *m, uint32_t tensor) {
   m->made[tensor] = true;
 }
 
-static void copy_step(maker *m, uint32_t step, uint32_t micro) {
+/* What the second half of a step reads, which is put off, has to stay as it is. */
+static void leave(maker *m, uint32_t step, uint32_t micro) {
   const sn_step *s = &m->whole->steps[step];
+  for (uint32_t i = s->first_access; i < s->first_access + s->n_accesses; i++) {
+    sn_access access = m->whole->accesses[i];
+    if (access.mode != SN_READ || m->halves.of_weights[access.tensor]) continue;
+    m->left[(size_t)micro * m->whole->n_accesses + i] = copy_of(m, micro, access.tensor);
+    m->is_left[(size_t)micro * m->numbers + m->number[access.tensor]] = true;
+  }
+}
+
+/* A sum is added in place, unless a second half is still to read what it is added to. */
+static void add_in_place(maker *m, uint32_t tensor, uint32_t micro) {
+  bool *is_left = m->split ? &m->is_left[(size_t)micro * m->numbers + m->number[tensor]] : NULL;
+  uint32_t before = copy_of(m, micro, tensor);
+  if (!is_left || !*is_left) {
+    sn__edit_access(&m->e, before, SN_MODIFY);
+    return;
+  }
+  *is_left = false;
+  *slot_of(m, micro, tensor) = SN_NONE;
+  sn__edit_access(&m->e, before, SN_READ);
+  sn__edit_access(&m->e, copy_of(m, micro, tensor), SN_WRITE);
+}
+
+static void begin_step(maker *m, uint32_t step, uint32_t micro, sn__half half) {
+  bool cut = half != SN__ALL && sn__halves_cut(&m->halves, step);
   sn__edit_copy_bare(&m->e, step);
-  m->runs[(size_t)micro * m->n_runs + m->run_numbers[step]] = m->e.route->n_steps - 1;
-  for (uint32_t i = 0; i < s->n_accesses; i++) {
-    sn_access access = m->whole->accesses[s->first_access + i];
-    if (access.mode == SN_WRITE && m->whole->tensors[access.tensor].role == SN_PARAMETER_GRADIENT)
+  if (m->e.err->code != SN_OK) return;
+  sn_step *copy = &m->e.steps[m->e.route->n_steps - 1];
+  copy->put_off = half == SN__OF_WEIGHTS;
+  if (cut) copy->kernel = copy->put_off ? SN_FILTER_GRADIENT : SN_DATA_GRADIENT;
+  if (!cut || !copy->put_off) m->runs[(size_t)micro * m->n_runs + m->run_numbers[step]] = m->e.route->n_steps - 1;
+}
+
+static void copy_step(maker *m, uint32_t step, uint32_t micro, sn__half half) {
+  const sn_step *s = &m->whole->steps[step];
+  if (half == SN__OF_INPUTS && m->halves.weights[step]) leave(m, step, micro);
+  if (!sn__halves_run(&m->halves, half, step)) return;
+  begin_step(m, step, micro, half);
+  for (uint32_t i = s->first_access; i < s->first_access + s->n_accesses; i++) {
+    sn_access access = m->whole->accesses[i];
+    uint32_t left = half == SN__OF_WEIGHTS ? m->left[(size_t)micro * m->whole->n_accesses + i] : SN_NONE;
+    if (!sn__halves_touch(&m->halves, half, step, access)) continue;
+    if (left != SN_NONE)
+      sn__edit_take(&m->e, (sn_access){.tensor = left, .mode = SN_READ, .held = access.held});
+    else if (access.mode == SN_MODIFY)
+      add_in_place(m, access.tensor, micro);
+    else if (access.mode == SN_WRITE && m->whole->tensors[access.tensor].role == SN_PARAMETER_GRADIENT)
       add_gradient(m, access.tensor);
     else if (access.held)
       sn__edit_hold(&m->e, copy_of(m, micro, access.tensor));
@@ -190,13 +242,14 @@ static void hold_all(maker *m, const list *tensors, uint32_t micro) {
 
 static void write_entry(maker *m, const sn_pipeline_entry *entry) {
   const part *p = &m->all[entry->chunk * sn_mesh_size(m->mesh, SN_MESH_PP) + m->mesh->stage];
-  bool forward = entry->pass == SN_PIPELINE_FORWARD;
+  bool forward = entry->pass == SN_PIPELINE_FORWARD, sends = entry->pass != SN_PIPELINE_WEIGHTS;
+  sn__half half = forward || !m->split ? SN__ALL : sends ? SN__OF_INPUTS : SN__OF_WEIGHTS;
   sn_pass pass = forward ? SN_FORWARD : SN_BACKWARD;
   const list *steps = forward ? &p->forward : &p->backward;
-  transfer(m, forward ? &p->given : &p->given_gradients, entry->micro, pass, SN_RECEIVE);
-  for (uint32_t i = 0; i < steps->n; i++) copy_step(m, steps->all[i], entry->micro);
+  if (sends) transfer(m, forward ? &p->given : &p->given_gradients, entry->micro, pass, SN_RECEIVE);
+  for (uint32_t i = 0; i < steps->n; i++) copy_step(m, steps->all[i], entry->micro, half);
   if (!forward) hold_all(m, &p->handed, entry->micro);
-  transfer(m, forward ? &p->handed : &p->handed_gradients, entry->micro, pass, SN_SEND);
+  if (sends) transfer(m, forward ? &p->handed : &p->handed_gradients, entry->micro, pass, SN_SEND);
 }
 
 /* What is received has its place from the start; `holds`: to the end. */
@@ -291,10 +344,7 @@ static void write_updates(maker *m) {
 
 static sn_status write(maker *m) {
   uint32_t stages = sn_mesh_size(m->mesh, SN_MESH_PP), chunks = sn_mesh_chunks(m->mesh);
-  sn_pipeline_kind kind = m->mesh->schedule == SN_SCHEDULE_GPIPE  ? SN_PIPELINE_GPIPE
-                          : m->mesh->schedule == SN_SCHEDULE_1F1B ? SN_PIPELINE_1F1B
-                                                                  : SN_PIPELINE_INTERLEAVED;
-  sn_pipeline *pipeline = sn_pipeline_new(kind, stages, m->micros, chunks, m->err);
+  sn_pipeline *pipeline = sn_pipeline_new(sn_pipeline_kind_of(m->mesh), stages, m->micros, chunks, m->err);
   if (!pipeline) return m->err->code;
   const sn_pipeline_entry *entries = sn_pipeline_list(pipeline, m->mesh->stage);
   buffers(m, false);
@@ -325,6 +375,15 @@ static sn_status number_own(maker *m) {
   return SN_OK;
 }
 
+static sn_status prepare_halves(maker *m) {
+  size_t left = (size_t)m->micros * m->whole->n_accesses + 1;
+  m->left = malloc(left * sizeof *m->left);
+  m->is_left = calloc((size_t)m->micros * m->numbers + 1, sizeof *m->is_left);
+  if (!m->left || !m->is_left) return sn_fail_memory(m->err);
+  memset(m->left, 0xff, left * sizeof *m->left);
+  return sn__halves_find(m->whole, &m->halves, m->err);
+}
+
 static sn_status prepare(maker *m) {
   const sn_route *w = m->whole;
   size_t tensors = ((size_t)w->n_tensors + 1) * sizeof(uint32_t);
@@ -351,7 +410,9 @@ static sn_status prepare(maker *m) {
                    w->name, cut.blocks, m->parts, cut.blocks);
   if (check_ties(m) != SN_OK) return m->err->code;
   find_parts_of_steps(m);
-  return find_crossings(m) == SN_OK ? number_own(m) : m->err->code;
+  m->split = m->mesh->schedule == SN_SCHEDULE_ZB_H1;
+  if (find_crossings(m) != SN_OK || number_own(m) != SN_OK) return m->err->code;
+  return m->split ? prepare_halves(m) : SN_OK;
 }
 
 static void clear(maker *m) {
@@ -361,7 +422,9 @@ static void clear(maker *m) {
                            &at->given_gradients, &at->handed,   &at->handed_gradients};
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) free(lists[i]->all);
   }
-  void *const rooms[] = {m->part_of_layer, m->part_of_step, m->maker, m->all, m->number, m->copy, m->only, m->made};
+  sn__halves_clear(&m->halves);
+  void *const rooms[] = {m->part_of_layer, m->part_of_step, m->maker, m->all,  m->number,
+                         m->copy,          m->only,         m->made,  m->left, m->is_left};
   for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++) free(rooms[i]);
 }
 

@@ -317,6 +317,8 @@ const char *sn_strategy_refuses(sn_strategy strategy, sn_iteration iteration) {
       return "several GPUs are PyTorch's";
     if (strategy.offload != SN_OFFLOAD_NONE && sn_mesh_size(&iteration.mesh, SN_MESH_PP) > 1)
       return "stages of a pipeline keep what they save on the GPU";
+    if (strategy.recompute != SN_RECOMPUTE_NONE && iteration.mesh.schedule == SN_SCHEDULE_ZB_H1)
+      return "zb-h1 cuts backward in two, which is not simulated where blocks run again; ask for schedule=1f1b";
     if (!known) return "of several GPUs units run again, all or some of them (recompute=units)";
   }
   if (!iteration.inference) return NULL;

@@ -294,9 +294,8 @@ static bool *find_handed(const sn_route *route) {
   bool *handed = calloc((size_t)route->n_tensors + 1, sizeof *handed);
   for (uint32_t s = 0; handed && s < route->n_steps; s++) {
     const sn_step *step = &route->steps[s];
-    bool sends = step->kernel == SN_TRANSFER && route->transfers[step->sum].kind == SN_SEND;
-    for (uint32_t i = 0; sends && i < step->n_accesses; i++)
-      handed[route->accesses[step->first_access + i].tensor] = true;
+    if (step->kernel == SN_TRANSFER && route->transfers[step->sum].kind == SN_SEND)
+      handed[route->accesses[step->first_access].tensor] = true;
   }
   return handed;
 }
@@ -304,11 +303,10 @@ static bool *find_handed(const sn_route *route) {
 /* All that the step makes is still there. */
 static bool is_there(const sn_route *route, uint32_t s, const bool *handed) {
   const sn_step *step = &route->steps[s];
-  for (uint32_t i = 0; i < step->n_accesses; i++) {
-    sn_access access = route->accesses[step->first_access + i];
-    if (access.mode != SN_READ && !handed[access.tensor]) return false;
-  }
-  return true;
+  const sn_access *all = &route->accesses[step->first_access];
+  bool there = true;
+  for (uint32_t i = 0; i < step->n_accesses; i++) there = there && (all[i].mode == SN_READ || handed[all[i].tensor]);
+  return there;
 }
 
 /* The unit of the whole, as the micro-batch ran it. */

@@ -77,11 +77,12 @@ static sn_run *ask(maker *m, uint32_t stage) {
 /* ---- time ---- */
 
 /* What a micro-batch takes in each part: chunks share what their stage takes. */
-static void find_times(const maker *m, uint32_t strategy, int64_t *forward, int64_t *backward) {
+static void find_times(const maker *m, uint32_t strategy, int64_t *forward, int64_t *backward, int64_t *weights) {
   for (uint32_t p = 0; p < m->stages * m->chunks; p++) {
     const sn_shared_row *s = &m->of[p % m->stages]->results[strategy].shared;
     forward[p] = s->forward_ns / m->micros / m->chunks;
     backward[p] = s->backward_ns / m->micros / m->chunks;
+    weights[p] = s->weights_ns / m->micros / m->chunks;
   }
 }
 
@@ -102,7 +103,7 @@ static const sn_shared_row *find_slowest(const maker *m, uint32_t strategy, int6
   *work = *update = 0;
   for (uint32_t s = 0; s < m->stages; s++) {
     const sn_shared_row *row = &m->of[s]->results[strategy].shared;
-    int64_t busy = row->forward_ns + row->backward_ns;
+    int64_t busy = row->forward_ns + row->backward_ns + row->weights_ns;
     if (!slowest || busy > *work) *work = busy, slowest = row;
     if (row->update_ns > *update) *update = row->update_ns;
   }
@@ -111,11 +112,12 @@ static const sn_shared_row *find_slowest(const maker *m, uint32_t strategy, int6
 
 static sn_status play(const maker *m, uint32_t strategy, sn_result *r) {
   size_t parts = (size_t)m->stages * m->chunks;
-  int64_t *ns = calloc(2 * parts + 2 * (size_t)m->stages + 1, sizeof *ns), work, update;
+  int64_t *ns = calloc(3 * parts + 2 * (size_t)m->stages + 1, sizeof *ns), work, update;
   if (!ns) return sn_fail_memory(m->err);
-  find_times(m, strategy, ns, ns + parts);
-  const sn_pipeline_times times = {.forward_ns = ns, .backward_ns = ns + parts, .hop_ns = hop_ns(m, strategy)};
-  sn_pipeline_played played = {.busy_ns = ns + 2 * parts, .idle_ns = ns + 2 * parts + m->stages};
+  find_times(m, strategy, ns, ns + parts, ns + 2 * parts);
+  const sn_pipeline_times times = {
+      .forward_ns = ns, .backward_ns = ns + parts, .weights_ns = ns + 2 * parts, .hop_ns = hop_ns(m, strategy)};
+  sn_pipeline_played played = {.busy_ns = ns + 3 * parts, .idle_ns = ns + 3 * parts + m->stages};
   if (sn_pipeline_play(m->pipeline, &times, &played, m->err) == SN_OK) {
     const sn_shared_row *slowest = find_slowest(m, strategy, &work, &update);
     r->iteration_ns = played.time_ns + update;
@@ -180,10 +182,7 @@ sn_run *sn_stages_simulate(const char *spec, const sn_net *net, const sn_device 
   m.micros = sn_iteration_batches(options->iteration);
   if (m.stages <= 1) return sn_simulate(spec, net, device, strategies, n_strategies, options, err);
   if (sn_mesh_cluster(mesh, &options->cluster, device, &m.cluster, &assumed, err) != SN_OK) return NULL;
-  m.pipeline = sn_pipeline_new(sn_mesh_chunks(mesh) > 1              ? SN_PIPELINE_INTERLEAVED
-                               : mesh->schedule == SN_SCHEDULE_GPIPE ? SN_PIPELINE_GPIPE
-                                                                     : SN_PIPELINE_1F1B,
-                               m.stages, m.micros, m.chunks, err);
+  m.pipeline = sn_pipeline_new(sn_pipeline_kind_of(mesh), m.stages, m.micros, m.chunks, err);
   m.match = m.pipeline ? sn_match_new(m.stages, err) : NULL;
   if (m.match) make(&m);
   sn_planner_free(m.first);

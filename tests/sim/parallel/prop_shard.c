@@ -36,13 +36,13 @@ static void fail_world(const world *w, const char *what) {
 }
 
 static sn_mesh random_mesh(uint64_t *dice, sn_err *err) {
-  static const char *const reshards[] = {"yes", "no", "2"};
+  static const char *const reshards[] = {"yes", "no", "2"}, *const schedules[] = {"1f1b", "gpipe", "zb-h1"};
   char text[120];
   uint32_t ranks = prng_from(dice, 2, 9);
   sn_mesh mesh;
   if (prng_chance(dice, 25))
     snprintf(text, sizeof text, "pp=%u,dp=%u,schedule=%s", prng_from(dice, 2, 4), prng_chance(dice, 30) ? 2 : 1,
-             prng_chance(dice, 50) ? "1f1b" : "gpipe");
+             schedules[prng_below(dice, 3)]);
   else if (prng_chance(dice, 20))
     snprintf(text, sizeof text, "dp=%u,zero=%u", ranks, prng_from(dice, 1, 2));
   else if (prng_chance(dice, 25))
@@ -71,6 +71,7 @@ static void choose_stage(world *w) {
   mesh->micros = prng_from(&w->dice, 1, 6);
   w->iteration.accumulate = 1;
   w->strategy.offload = SN_OFFLOAD_NONE;
+  if (mesh->schedule == SN_SCHEDULE_ZB_H1) w->strategy.recompute = SN_RECOMPUTE_NONE;
 }
 
 static void close_world(world *w) {

@@ -22,21 +22,22 @@ static sn_pipeline *made(sn_pipeline_kind kind, uint32_t stages, uint32_t micros
 
 /* All parts take as long. */
 typedef struct evenly {
-  int64_t forward_ns, backward_ns, hop_ns;
+  int64_t forward_ns, backward_ns, weights_ns, hop_ns;
 } evenly;
 
 static int64_t play_evenly(const sn_pipeline *pipeline, evenly of) {
-  int64_t forward[PARTS], backward[PARTS], busy[PARTS], idle[PARTS];
+  int64_t forward[PARTS], backward[PARTS], weights[PARTS], busy[PARTS], idle[PARTS];
   assert_true(pipeline->stages * pipeline->chunks <= PARTS);
   for (uint32_t i = 0; i < pipeline->stages * pipeline->chunks; i++) {
     forward[i] = of.forward_ns;
     backward[i] = of.backward_ns;
+    weights[i] = of.weights_ns;
   }
-  const sn_pipeline_times times = {forward, backward, of.hop_ns};
+  const sn_pipeline_times times = {forward, backward, pipeline->split ? weights : NULL, of.hop_ns};
   sn_pipeline_played played = {.busy_ns = busy, .idle_ns = idle};
   sn_err err = SN_ERR_INIT;
   if (sn_pipeline_play(pipeline, &times, &played, &err) != SN_OK) fail_msg("%s", err.text);
-  const int64_t each = of.forward_ns + of.backward_ns;
+  const int64_t each = of.forward_ns + of.backward_ns + (pipeline->split ? of.weights_ns : 0);
   for (uint32_t stage = 0; stage < pipeline->stages; stage++) {
     assert_int_equal(busy[stage], each * pipeline->micros * pipeline->chunks);
     assert_int_equal(idle[stage], played.time_ns - busy[stage]);
@@ -44,7 +45,7 @@ static int64_t play_evenly(const sn_pipeline *pipeline, evenly of) {
   return played.time_ns;
 }
 
-/* Each pass of each micro-batch and chunk stands in the list once, forward before backward. */
+/* Each pass of each micro-batch and chunk stands in the list once, forward before backward before weights. */
 static void check_complete(const sn_pipeline *pipeline, uint32_t stage) {
   static uint8_t next[MICROS * CHUNKS];
   memset(next, SN_PIPELINE_FORWARD, sizeof next);
@@ -53,11 +54,15 @@ static void check_complete(const sn_pipeline *pipeline, uint32_t stage) {
     assert_true(list[i].micro < pipeline->micros && list[i].chunk < pipeline->chunks);
     assert_int_equal(next[list[i].micro * pipeline->chunks + list[i].chunk]++, list[i].pass);
   }
-  assert_int_equal(pipeline->n_entries, pipeline->micros * pipeline->chunks * 2);
+  assert_int_equal(pipeline->n_entries, pipeline->micros * pipeline->chunks * (pipeline->split ? 3 : 2));
 }
 
 static int64_t least(int64_t a, int64_t b) {
   return a < b ? a : b;
+}
+
+static int64_t most(int64_t a, int64_t b) {
+  return a > b ? a : b;
 }
 
 /* The rule of what stage r of p keeps, of m micro-batches and v chunks. */
@@ -69,10 +74,11 @@ static int64_t kept_by_rule(sn_pipeline_kind kind, int64_t r, int64_t p, int64_t
     return least(m, p - r);
   case SN_PIPELINE_INTERLEAVED:
     return least(least(2 * (p - r - 1) + (v - 1) * p, m * v) + 1, m * v);
+  case SN_PIPELINE_ZB_H1:
   case SN_PIPELINE_KINDS:
     break;
   }
-  return 0;
+  return least(m, p);
 }
 
 static void check_rules(sn_pipeline_kind kind, uint32_t p, uint32_t m, uint32_t v) {
@@ -81,8 +87,13 @@ static void check_rules(sn_pipeline_kind kind, uint32_t p, uint32_t m, uint32_t 
     check_complete(pipeline, stage);
     assert_int_equal(sn_pipeline_in_flight(pipeline, stage), kept_by_rule(kind, stage, p, m, v));
   }
-  const evenly of = {.forward_ns = 1000, .backward_ns = 2000};
-  assert_int_equal(play_evenly(pipeline, of), 3000 * ((int64_t)v * m + p - 1)); /* a bubble of (p - 1) / (v m) */
+  if (kind != SN_PIPELINE_ZB_H1) { /* the bubble is (p - 1) / (v m) of the time without one, v m (F + B) */
+    const evenly of = {.forward_ns = 1000, .backward_ns = 2000};
+    assert_int_equal(play_evenly(pipeline, of), 3000 * ((int64_t)v * m + p - 1));
+  } else { /* (p - 1) / (3 m); no schedule takes less than the second, which is more where m < p: down, up and the last W */
+    const evenly of = {.forward_ns = 1000, .backward_ns = 1000, .weights_ns = 1000};
+    assert_int_equal(play_evenly(pipeline, of), 1000 * most(3 * (int64_t)m + p - 1, 2 * (int64_t)(p + m) - 1));
+  }
   sn_pipeline_free(pipeline);
 }
 
@@ -92,6 +103,7 @@ static void rules_of_papers(void **state) {
     for (uint32_t m = 1; m <= MICROS; m++) {
       check_rules(SN_PIPELINE_GPIPE, p, m, 1);
       check_rules(SN_PIPELINE_1F1B, p, m, 1);
+      check_rules(SN_PIPELINE_ZB_H1, p, m, 1);
       for (uint32_t v = 1; v <= CHUNKS && m % p == 0; v++) check_rules(SN_PIPELINE_INTERLEAVED, p, m, v);
     }
 }
@@ -108,7 +120,7 @@ static const char *as_text(const sn_pipeline *pipeline, uint32_t stage, char *te
   const sn_pipeline_entry *list = sn_pipeline_list(pipeline, stage);
   size_t used = 0;
   for (uint32_t i = 0; i < pipeline->n_entries && used < room; i++) {
-    used += (size_t)snprintf(text + used, room - used, "%s%c%u", i ? " " : "", "FB"[list[i].pass], list[i].micro);
+    used += (size_t)snprintf(text + used, room - used, "%s%c%u", i ? " " : "", "FBW"[list[i].pass], list[i].micro);
     if (list[i].chunk > 0 && used < room) used += (size_t)snprintf(text + used, room - used, ".%u", list[i].chunk);
   }
   return text;
@@ -127,6 +139,9 @@ static void lists(void **state) {
       {SN_PIPELINE_1F1B, 4, 2, 1, 0, "F0 F1 B0 B1"},
       {SN_PIPELINE_INTERLEAVED, 2, 4, 2, 0, "F0 F1 F0.1 F1.1 F2 B0.1 F3 B1.1 F2.1 B0 F3.1 B1 B2.1 B3.1 B2 B3"},
       {SN_PIPELINE_INTERLEAVED, 2, 4, 2, 1, "F0 F1 F0.1 B0.1 F1.1 B1.1 F2 B0 F3 B1 F2.1 B2.1 F3.1 B3.1 B2 B3"},
+      {SN_PIPELINE_ZB_H1, 3, 4, 1, 0, "F0 F1 F2 B0 W0 F3 B1 W1 B2 W2 B3 W3"},
+      {SN_PIPELINE_ZB_H1, 3, 4, 1, 1, "F0 F1 B0 F2 B1 W0 F3 B2 W1 B3 W2 W3"},
+      {SN_PIPELINE_ZB_H1, 3, 4, 1, 2, "F0 B0 F1 B1 F2 B2 W0 F3 B3 W1 W2 W3"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     char text[400];
@@ -145,9 +160,14 @@ static void times_with_hops(void **state) {
     evenly of;
     int64_t time_ns;
   } cases[] = {
-      {SN_PIPELINE_1F1B, 3, 4, 1, {100, 200, 7}, 1856},           {SN_PIPELINE_GPIPE, 4, 6, 1, {100, 200, 7}, 2742},
-      {SN_PIPELINE_INTERLEAVED, 4, 8, 2, {100, 200, 7}, 5798},    {SN_PIPELINE_1F1B, 35, 280, 1, {100, 200, 3}, 96030},
-      {SN_PIPELINE_INTERLEAVED, 8, 64, 3, {100, 200, 11}, 60206},
+      {SN_PIPELINE_1F1B, 3, 4, 1, {100, 200, 0, 7}, 1856},
+      {SN_PIPELINE_GPIPE, 4, 6, 1, {100, 200, 0, 7}, 2742},
+      {SN_PIPELINE_INTERLEAVED, 4, 8, 2, {100, 200, 0, 7}, 5798},
+      {SN_PIPELINE_ZB_H1, 4, 8, 1, {100, 110, 90, 7}, 2844},
+      {SN_PIPELINE_ZB_H1, 4, 8, 1, {100, 130, 70, 0}, 2880},
+      {SN_PIPELINE_ZB_H1, 8, 20, 1, {100, 120, 60, 13}, 7084},
+      {SN_PIPELINE_1F1B, 35, 280, 1, {100, 200, 0, 3}, 96030},
+      {SN_PIPELINE_INTERLEAVED, 8, 64, 3, {100, 200, 0, 11}, 60206},
   };
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     sn_pipeline *pipeline = made(cases[i].kind, cases[i].stages, cases[i].micros, cases[i].chunks);
@@ -217,7 +237,7 @@ static void bad_input(void **state) {
       {SN_PIPELINE_INTERLEAVED, 4, 9, 2, "9 are no multiple of 4; the nearest number that is one is 8"},
       {SN_PIPELINE_INTERLEAVED, 4, 11, 2, "the nearest number that is one is 12"},
       {SN_PIPELINE_INTERLEAVED, 8, 2, 2, "the nearest number that is one is 8"},
-      {SN_PIPELINE_GPIPE, 4, 8, 2, "gpipe has one chunk a stage, and 2 are asked for; interleaved:2"},
+      {SN_PIPELINE_ZB_H1, 4, 8, 2, "zb-h1 has one chunk a stage, and 2 are asked for; interleaved:2"},
       {SN_PIPELINE_1F1B, 4096, 4096, 1, "steps; up to 2048 micro-batches are not"},
       {SN_PIPELINE_INTERLEAVED, 4096, 1 << 24, 1024, "more than 16777216 steps; fewer stages or chunks are not"},
   };
@@ -227,7 +247,7 @@ static void bad_input(void **state) {
     assert_int_equal(err.code, SN_BAD_USAGE);
     if (!strstr(err.text, cases[i].says)) fail_msg("%s", err.text);
   }
-  assert_string_equal(sn_pipeline_kind_name(SN_PIPELINE_1F1B), "1f1b");
+  assert_string_equal(sn_pipeline_kind_name(SN_PIPELINE_ZB_H1), "zb-h1");
 }
 
 int main(void) {

@@ -398,6 +398,30 @@ static void bubbles_are_the_schedules(void **state) {
   sn_run_free(two);
 }
 
+/* Backward in two halves does what it did in one, and what is put off fills gaps: (p - 1) / 3m of equal parts. A stage keeps
+ * as many micro-batches as the first one, and what is sent is sent as soon. */
+static void halves_fill_bubbles(void **state) {
+  (void)state;
+  enum { P = 4, M = 16 };
+  static const char net[] = "llm:8,2048,16,16,5632,100";
+  sn_run *whole = run_stages(net, 2, 1024, "pp=4", M), *halves = run_stages(net, 2, 1024, "pp=4,schedule=zb-h1", M);
+  for (uint32_t s = 0; s < P; s++) {
+    const sn_shared_row *a = &whole->stages[s]->results[0].shared, *b = &halves->stages[s]->results[0].shared;
+    assert_int_equal(a->weights_ns, 0);
+    assert_true(b->weights_ns > 0 && b->backward_ns > 0);
+    double one = (double)(a->forward_ns + a->backward_ns);
+    double two = (double)(b->forward_ns + b->backward_ns + b->weights_ns);
+    assert_true(two > 0.99 * one && two < 1.01 * one);
+    assert_true(stage_bytes(halves, s) >= stage_bytes(whole, s));
+  }
+  uint64_t first = stage_bytes(whole, 0), last = stage_bytes(halves, P - 2);
+  assert_true(last > first * 9 / 10 && last < first * 12 / 10);
+  assert_true(halves->results[0].shared.bubble_ns < whole->results[0].shared.bubble_ns * 2 / 3);
+  assert_true(halves->results[0].iteration_ns < whole->results[0].iteration_ns);
+  sn_run_free(whole);
+  sn_run_free(halves);
+}
+
 static void bad_pipelines_are_refused(void **state) {
   (void)state;
   static const struct {
@@ -436,6 +460,7 @@ int main(void) {
       cmocka_unit_test(stages_keep_what_is_in_flight),
       cmocka_unit_test(the_least_is_that_of_all_stages),
       cmocka_unit_test(bubbles_are_the_schedules),
+      cmocka_unit_test(halves_fill_bubbles),
       cmocka_unit_test(bad_pipelines_are_refused),
       cmocka_unit_test(sizes_are_looked_for),
       cmocka_unit_test(bad_sizes_are_refused),

@@ -1,0 +1,40 @@
+/* Backward in two; see the header. */
+#include "sim/parallel/halves.h"
+
+#include <stdlib.h>
+
+/* What a copy into a parameter's width is made of is of weights, too; so steps are looked at from the last one on. */
+static void judge(const sn_route *w, uint32_t s, sn__halves *h) {
+  const sn_step *step = &w->steps[s];
+  for (uint32_t i = 0; i < step->n_accesses; i++) {
+    sn_access access = w->accesses[step->first_access + i];
+    sn_role role = w->tensors[access.tensor].role;
+    if (role == SN_PARAMETER_GRADIENT) h->of_weights[access.tensor] = true;
+    if (access.mode == SN_READ || role == SN_SCRATCH) continue;
+    *(h->of_weights[access.tensor] ? &h->weights[s] : &h->inputs[s]) = true;
+  }
+  if (!h->weights[s]) h->inputs[s] = true;
+  if (h->inputs[s] || step->kernel != SN_CAST) return;
+  for (uint32_t i = 0; i < step->n_accesses; i++) h->of_weights[w->accesses[step->first_access + i].tensor] = true;
+}
+
+sn_status sn__halves_find(const sn_route *w, sn__halves *h, sn_err *err) {
+  *h = (sn__halves){.inputs = calloc((size_t)w->n_steps + 1, sizeof(bool)),
+                    .weights = calloc((size_t)w->n_steps + 1, sizeof(bool)),
+                    .of_weights = calloc((size_t)w->n_tensors + 1, sizeof(bool))};
+  if (!h->inputs || !h->weights || !h->of_weights) return sn_fail_memory(err);
+  for (uint32_t s = w->first_update; s-- > w->first_backward;) judge(w, s, h);
+  return SN_OK;
+}
+
+void sn__halves_clear(sn__halves *h) {
+  free(h->inputs);
+  free(h->weights);
+  free(h->of_weights);
+  *h = (sn__halves){0};
+}
+
+bool sn__halves_touch(const sn__halves *h, sn__half half, uint32_t step, sn_access access) {
+  if (half == SN__ALL || !sn__halves_cut(h, step) || access.mode == SN_READ) return true;
+  return h->of_weights[access.tensor] == (half == SN__OF_WEIGHTS);
+}
