@@ -14,6 +14,7 @@
 #include "sim/memory/pool.h"
 #include "sim/parallel/shard.h"
 #include "sim/schedule/schedule_sqrt.h"
+#include "sim/schedule/selective.h"
 #include "sim/schedule/units.h"
 
 #include <stdlib.h>
@@ -31,6 +32,8 @@ typedef struct maker {
   uint32_t *temporary; /* memory-centric tensors made available by re-runs of the current step and the one before */
   uint32_t n_temporary;
   uint32_t *chain; /* layers to re-run, last first */
+  bool selective;  /* checkpoints are, */
+  bool *kept;      /* and keep these forward steps' results; NULL: none */
   sn_err *err;
 } maker;
 
@@ -116,6 +119,7 @@ static void set_layer_modes(maker *m) {
 static void set_modes(maker *m, sn_recompute recompute) {
   const sn_route *route = m->route;
   if (recompute == SN_RECOMPUTE_NONE || recompute == SN_RECOMPUTE_UNITS) return;
+  if (recompute == SN_RECOMPUTE_SELECTIVE) return;
   if (recompute == SN_RECOMPUTE_OPTIMAL || recompute == SN_RECOMPUTE_DTR) return;
   if (recompute == SN_RECOMPUTE_LAYERS) {
     set_layer_modes(m);
@@ -244,8 +248,10 @@ static uint32_t rerun_end(const sn_route *route, uint32_t first, uint32_t end) {
 static sn_status rerun_unit(maker *m, const sn_units *units, uint32_t unit, uint32_t at_step) {
   uint32_t end = rerun_end(m->route, units->first[unit], units->first[unit + 1]);
   sn_status status = SN_OK;
-  for (uint32_t s = units->first[unit]; s < end && status == SN_OK; s++)
-    if (!sn_step_is_beside(m->route, &m->route->steps[s])) status = add_execution(m, s, at_step, true);
+  for (uint32_t s = units->first[unit]; s < end && status == SN_OK; s++) {
+    bool kept = m->kept && m->kept[s];
+    if (!kept && !sn_step_is_beside(m->route, &m->route->steps[s])) status = add_execution(m, s, at_step, true);
+  }
   return status;
 }
 
@@ -324,12 +330,14 @@ static sn_status make_staged_executions(maker *m, const sn_units *units, const b
 }
 
 /* The blocks of units of a recording that run again. `spans`: room for one a unit; how many there are. */
-static uint32_t find_spans(const sn_route *route, const sn_units *units, const bool *again, sn_record_span *spans) {
+static uint32_t find_spans(const sn_route *route, const sn_units *units, const bool *again, bool selective,
+                           sn_record_span *spans) {
   uint32_t n = 0, r = 0;
   for (uint32_t u = 0; u < units->count; u++) {
     uint32_t first = r;
     while (r < route->n_regions && route->regions[r].end <= units->first[u + 1]) r++;
-    if (r > first && !sn_units_stays(units, u) && (!again || again[u])) spans[n++] = (sn_record_span){first, r};
+    if (r > first && !sn_units_stays(units, u) && (!again || again[u]))
+      spans[n++] = (sn_record_span){first, r, selective};
   }
   return n;
 }
@@ -338,7 +346,7 @@ static uint32_t find_spans(const sn_route *route, const sn_units *units, const b
 static sn_status make_recorded_executions(maker *m, const sn_units *units, const bool *again) {
   sn_record_span *spans = calloc((size_t)units->count + 1, sizeof *spans);
   if (!spans) return sn_fail_memory(m->err);
-  uint32_t n = find_spans(m->route, units, again, spans), next = 0;
+  uint32_t n = find_spans(m->route, units, again, m->selective, spans), next = 0;
   const sn_route *route = n > 0 ? sn_shard_under(m->route, spans, n, m->err) : m->route;
   free(spans);
   if (!route) return m->err->code;
@@ -358,10 +366,21 @@ static sn_status execute_units(maker *m, const sn_units *units, const bool *agai
   return m->route->regions ? make_recorded_executions(m, units, again) : make_unit_executions(m, units, again);
 }
 
+/* Results that stay where the others of their units are made again. */
+static sn_status keep_some(maker *m, const sn_units *units) {
+  m->kept = sn_selective_find(m->route, units);
+  const sn_route *held = m->kept ? sn_selective_hold(m->route, units, m->kept, m->err) : NULL;
+  if (!m->kept) sn_fail_memory(m->err);
+  if (held) m->route = m->schedule->route = held;
+  return m->err->code;
+}
+
 static sn_status make_units(maker *m) {
   sn_units units;
-  sn_status status = sn_units_find(m->route, &units, m->err);
+  sn_status status = (m->selective ? sn_units_find_blocks : sn_units_find)(m->route, &units, m->err);
+  if (status == SN_OK && m->selective && !m->route->regions) status = keep_some(m, &units);
   if (status == SN_OK) status = execute_units(m, &units, NULL);
+  free(m->kept);
   sn_units_clear(&units);
   return status;
 }
@@ -406,7 +425,8 @@ static sn_status make(maker *m, sn_recompute recompute) {
       m->executions && m->mode && m->available && m->temporary && m->chain ? SN_OK : sn_fail_memory(m->err);
   if (status == SN_OK) {
     set_modes(m, recompute);
-    status = recompute == SN_RECOMPUTE_UNITS ? make_units(m) : make_executions(m);
+    m->selective = recompute == SN_RECOMPUTE_SELECTIVE;
+    status = m->selective || recompute == SN_RECOMPUTE_UNITS ? make_units(m) : make_executions(m);
   }
   if (status == SN_OK) status = find_last_uses(m);
   m->schedule->executions = m->executions;

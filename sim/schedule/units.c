@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 static sn_op op_at(const sn_route *route, uint32_t step) {
   return route->layers[route->steps[step].layer].op;
@@ -196,6 +197,30 @@ static sn_status take_regions(const sn_route *route, sn_units *units, sn_err *er
   return SN_OK;
 }
 
+/* Of the model's modules, and what lies between them. */
+static sn_status take_blocks(const sn_route *route, sn_units *units, sn_err *err) {
+  size_t most = (size_t)route->first_backward + 1;
+  const char *latest = NULL;
+  *units = (sn_units){.first = calloc(most, sizeof *units->first), .stays = calloc(most, sizeof *units->stays)};
+  if (!units->first || !units->stays) return sn_fail_memory(err);
+  for (uint32_t s = 0; s < route->first_backward; s++) {
+    const char *block = sn_route_block(route, route->steps[s].layer);
+    bool same = block && latest ? strcmp(block, latest) == 0 : block == latest;
+    if (s > 0 && same) continue;
+    units->stays[units->count] = !block;
+    units->first[units->count++] = s;
+    latest = block;
+  }
+  units->first[units->count] = route->first_backward;
+  return SN_OK;
+}
+
+static bool has_blocks(const sn_route *route) {
+  uint32_t l = 1;
+  while (l < route->n_layers && !sn_route_block(route, l)) l++;
+  return l < route->n_layers;
+}
+
 /* Cuts: steps behind which one value alone lives on. */
 static sn_status find_by_cuts(const sn_route *route, sn_units *units, sn_err *err) {
   size_t tensors = (size_t)route->n_tensors + 1;
@@ -215,9 +240,11 @@ static sn_status find_by_cuts(const sn_route *route, sn_units *units, sn_err *er
 }
 
 /* Those of the whole, a part of which the route is; of a pipeline's stage in steps of the whole. */
-static sn_status find(const sn_route *route, sn_units *units, sn_err *err) {
-  if (!route->whole) return route->regions ? take_regions(route, units, err) : find_by_cuts(route, units, err);
-  sn_status status = find(route->whole, units, err);
+static sn_status find(const sn_route *route, bool blocks, sn_units *units, sn_err *err) {
+  if (!route->whole && route->regions) return take_regions(route, units, err);
+  if (!route->whole && blocks && has_blocks(route)) return take_blocks(route, units, err);
+  if (!route->whole) return find_by_cuts(route, units, err);
+  sn_status status = find(route->whole, blocks, units, err);
   if (status != SN_OK || route->micros > 0) return status;
   for (uint32_t u = 0; u <= units->count && units->first; u++) {
     uint32_t s = units->first[u];
@@ -227,7 +254,13 @@ static sn_status find(const sn_route *route, sn_units *units, sn_err *err) {
 }
 
 sn_status sn_units_find(const sn_route *route, sn_units *units, sn_err *err) {
-  sn_status status = find(route, units, err);
+  sn_status status = find(route, false, units, err);
+  if (status != SN_OK) sn_units_clear(units);
+  return status;
+}
+
+sn_status sn_units_find_blocks(const sn_route *route, sn_units *units, sn_err *err) {
+  sn_status status = find(route, true, units, err);
   if (status != SN_OK) sn_units_clear(units);
   return status;
 }

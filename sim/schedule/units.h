@@ -47,6 +47,9 @@ uint32_t sn_units_modules(const sn_units *units);
 
 /* Free with sn_units_clear(). */
 sn_status sn_units_find(const sn_route *route, sn_units *units, sn_err *err);
+/* The blocks of the model (models/net/modules.h), and what lies between them, which stays. As sn_units_find() where
+ * nothing is known of blocks. */
+sn_status sn_units_find_blocks(const sn_route *route, sn_units *units, sn_err *err);
 void sn_units_clear(sn_units *units);
 
 /* The unit that the forward of a step's layer belongs to; units->count: none. O(log units). */
