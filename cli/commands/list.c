@@ -244,7 +244,7 @@ static sn_status list_strategies(lister *l, sn_err *err) {
     sn_strategy s = sn_strategy_default(i);
     if (put_strategy(l, sn_strategy_name(s, name), sn_strategy_summary(s), err) != SN_OK) return err->code;
   }
-  static const sn_recompute checkpoints[] = {SN_RECOMPUTE_SELECTIVE, SN_RECOMPUTE_OPTIMAL};
+  static const sn_recompute checkpoints[] = {SN_RECOMPUTE_SELECTIVE, SN_RECOMPUTE_ATTENTION, SN_RECOMPUTE_OPTIMAL};
   for (size_t i = 0; i < sizeof checkpoints / sizeof *checkpoints; i++) {
     sn_strategy of = {.dialect = SN_DIALECT_PYTORCH, .liveness = SN_LIVENESS_FULL, .recompute = checkpoints[i]};
     if (put_strategy(l, sn_strategy_name(of, name), sn_strategy_summary(of), err) != SN_OK) return err->code;

@@ -7,7 +7,7 @@
  *              something, with storages of their own. What they keep is kept, the rest is let go
  *   handles    whoever takes a value out ends its handle's hold: a checkpoint gives it away once
  *
- * Of a selective checkpoint (create_selective_checkpoint_contexts(), torchtitan's policy; sim/schedule/selective.h) some
+ * Of a selective checkpoint (create_selective_checkpoint_contexts(), torchtitan's policy; sim/schedule/units.h) some
  * operations do not come again: aten.mm, but each second of a block, and attention by one kernel. What they have made is
  * held from forward until it is asked for where they would run again, or until the last handle goes.
  *

@@ -14,7 +14,7 @@
 #include "sim/parallel/shard.h"
 #include "sim/play/device_model.h"
 #include "sim/schedule/schedule.h"
-#include "sim/schedule/selective.h"
+#include "sim/schedule/units.h"
 
 #include <stdlib.h>
 #include <string.h>

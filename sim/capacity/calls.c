@@ -201,7 +201,7 @@ static void add_spans(sn__text *t, const sn__blocks *b) {
   }
 }
 
-/* The policy of sim/schedule/selective.h, one a call of a block, as products are counted within it. */
+/* The policy of sim/schedule/units.h, one a call of a block, as products are counted within it. */
 static void add_policy(sn__text *t) {
   static const char *const lines[] = {"from torch.utils.checkpoint import (",
                                       "    CheckpointPolicy, create_selective_checkpoint_contexts)",

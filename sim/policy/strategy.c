@@ -38,6 +38,7 @@ static const part parts[] = {
     {.name = "recompute=cost", .recompute = SN_RECOMPUTE_COST},
     {.name = "recompute=units", .recompute = SN_RECOMPUTE_UNITS},
     {.name = "recompute=selective", .recompute = SN_RECOMPUTE_SELECTIVE},
+    {.name = "recompute=attention", .recompute = SN_RECOMPUTE_ATTENTION},
     {.name = "recompute=sqrt", .recompute = SN_RECOMPUTE_SQRT},
     {.name = "recompute=optimal", .recompute = SN_RECOMPUTE_OPTIMAL},
     {.name = "recompute=dtr", .recompute = SN_RECOMPUTE_DTR},
@@ -198,7 +199,8 @@ static bool is_pytorch(sn_strategy s) {
 
 /* Whole modules run again, but for what a policy keeps of them. */
 static bool has_units(sn_strategy s) {
-  return s.recompute == SN_RECOMPUTE_UNITS || s.recompute == SN_RECOMPUTE_SELECTIVE;
+  return s.recompute == SN_RECOMPUTE_UNITS || s.recompute == SN_RECOMPUTE_SELECTIVE ||
+         s.recompute == SN_RECOMPUTE_ATTENTION;
 }
 
 /* What goes together; "offload" is what the graph at hand means by it. The reason where something does not. */
@@ -218,9 +220,7 @@ static const char *settle(sn_strategy *s) {
     return "recompute=sqrt, optimal and dtr go without offload, cache and corun, but for "
            "liveness+offload+recompute=optimal";
   if (!is_pytorch(*s))
-    return !has_units(*s)                       ? NULL
-           : s->recompute == SN_RECOMPUTE_UNITS ? "recompute=units is PyTorch's; try pytorch+recompute=units"
-                                                : "recompute=selective is PyTorch's; try pytorch+recompute=selective";
+    return has_units(*s) ? "recompute=units, selective and attention are PyTorch's; try pytorch+recompute=units" : NULL;
   if (s->offload == SN_OFFLOAD_CONV) s->offload = SN_OFFLOAD_SAVED;
   if (s->offload && s->offload != SN_OFFLOAD_SAVED)
     return "PyTorch has no cache and one kind of offload; try pytorch+offload";
@@ -406,6 +406,7 @@ char *sn_strategy_name(sn_strategy s, char *text) {
       [SN_RECOMPUTE_OPTIMAL] = "+recompute=optimal",
       [SN_RECOMPUTE_DTR] = "+recompute=dtr",
       [SN_RECOMPUTE_SELECTIVE] = "+recompute=selective",
+      [SN_RECOMPUTE_ATTENTION] = "+recompute=attention",
   };
   uint32_t number = system_number(s);
   char policy[CORUN_TEXT], units[UNITS_TEXT];
@@ -488,6 +489,8 @@ const char *sn_strategy_summary(sn_strategy s) {
     return "PyTorch 1.7: gradients that meet make a third tensor";
   if (is_pytorch(s) && s.recompute == SN_RECOMPUTE_OPTIMAL)
     return "pytorch, modules in torch.utils.checkpoint as memory asks for it, least time lost";
+  if (s.recompute == SN_RECOMPUTE_ATTENTION)
+    return "pytorch, attention of several operations checkpointed, as Megatron-LM's selective recomputation";
   if (s.recompute == SN_RECOMPUTE_SELECTIVE)
     return "pytorch, units checkpointed but for each second product of matrices and fused attention";
   if (is_pytorch(s)) return pytorch[s.offload != 0][s.recompute != 0];
@@ -532,6 +535,7 @@ char *sn_strategy_sentence(sn_strategy s, char *text) {
       ("; evicts what is cheap to compute and long unused whenever memory is short, and computes it again as soon as "
        "it "
        "is read, as DTR does"),
+      "",
       ""};
   if (s.dialect || system_number(s) < SN_STRATEGY_SYSTEMS)
     snprintf(text, SN_STRATEGY_SENTENCE, "%s", sn_strategy_summary(s));

@@ -11,10 +11,8 @@
 #include "models/op/op.h"
 #include "models/record/checkpoint.h"
 #include "sim/graph/route.h"
-#include "sim/memory/pool.h"
 #include "sim/parallel/shard.h"
 #include "sim/schedule/schedule_sqrt.h"
-#include "sim/schedule/selective.h"
 #include "sim/schedule/units.h"
 
 #include <stdlib.h>
@@ -116,10 +114,14 @@ static void set_layer_modes(maker *m) {
   }
 }
 
+/* Modules run again (sim/schedule/units.h). */
+static bool has_units(sn_recompute recompute) {
+  return recompute == SN_RECOMPUTE_UNITS || recompute == SN_RECOMPUTE_SELECTIVE || recompute == SN_RECOMPUTE_ATTENTION;
+}
+
 static void set_modes(maker *m, sn_recompute recompute) {
   const sn_route *route = m->route;
-  if (recompute == SN_RECOMPUTE_NONE || recompute == SN_RECOMPUTE_UNITS) return;
-  if (recompute == SN_RECOMPUTE_SELECTIVE) return;
+  if (recompute == SN_RECOMPUTE_NONE || has_units(recompute)) return;
   if (recompute == SN_RECOMPUTE_OPTIMAL || recompute == SN_RECOMPUTE_DTR) return;
   if (recompute == SN_RECOMPUTE_LAYERS) {
     set_layer_modes(m);
@@ -375,9 +377,9 @@ static sn_status keep_some(maker *m, const sn_units *units) {
   return m->err->code;
 }
 
-static sn_status make_units(maker *m) {
+static sn_status make_units(maker *m, sn_unit_kind kind) {
   sn_units units;
-  sn_status status = (m->selective ? sn_units_find_blocks : sn_units_find)(m->route, &units, m->err);
+  sn_status status = sn_units_find_kind(m->route, kind, &units, m->err);
   if (status == SN_OK && m->selective && !m->route->regions) status = keep_some(m, &units);
   if (status == SN_OK) status = execute_units(m, &units, NULL);
   free(m->kept);
@@ -426,7 +428,10 @@ static sn_status make(maker *m, sn_recompute recompute) {
   if (status == SN_OK) {
     set_modes(m, recompute);
     m->selective = recompute == SN_RECOMPUTE_SELECTIVE;
-    status = m->selective || recompute == SN_RECOMPUTE_UNITS ? make_units(m) : make_executions(m);
+    sn_unit_kind kind = m->selective                          ? SN_UNITS_BLOCKS
+                        : recompute == SN_RECOMPUTE_ATTENTION ? SN_UNITS_ATTENTION
+                                                              : SN_UNITS_CUT;
+    status = has_units(recompute) ? make_units(m, kind) : make_executions(m);
   }
   if (status == SN_OK) status = find_last_uses(m);
   m->schedule->executions = m->executions;
@@ -553,42 +558,6 @@ sn_schedule *sn_schedule_of(const sn_route *route, sn_execution *executions, uin
   if (!schedule) free(executions);
   sn_schedule_free(schedule);
   return NULL;
-}
-
-uint64_t sn_schedule_load(const sn_schedule *schedule) {
-  const sn_route *route = schedule->route;
-  bool *there = calloc((size_t)route->n_tensors + 1, sizeof *there);
-  uint64_t load = 0, most = 0;
-  for (uint32_t e = 0; there && e < schedule->n_executions; e++) {
-    const sn_execution *x = &schedule->executions[e];
-    const sn_step *step = sn_route_run(route, x->step, x->rerun);
-    const sn_access *accesses = &route->accesses[step->first_access];
-    for (uint32_t i = 0; i < step->n_accesses; i++) {
-      if (there[accesses[i].tensor]) continue;
-      there[accesses[i].tensor] = true;
-      load += sn_pool_round(route->tensors[accesses[i].tensor].bytes);
-    }
-    most = sn_max(most, load);
-    for (uint32_t i = 0; i < step->n_accesses; i++) {
-      if (!schedule->last_use[x->first_last_use + i]) continue;
-      there[accesses[i].tensor] = false;
-      load -= sn_pool_round(route->tensors[accesses[i].tensor].bytes);
-    }
-  }
-  free(there);
-  return most;
-}
-
-bool sn_schedule_same(const sn_schedule *a, const sn_schedule *b) {
-  if (a == b) return true;
-  if (a->route != b->route || a->n_executions != b->n_executions || a->reruns != b->reruns) return false;
-  for (uint32_t e = 0; e < a->n_executions; e++) {
-    const sn_execution *x = &a->executions[e], *y = &b->executions[e];
-    if (x->step != y->step || x->at_step != y->at_step || x->rerun != y->rerun) return false;
-    const bool *last = &a->last_use[x->first_last_use], *other = &b->last_use[y->first_last_use];
-    if (memcmp(last, other, sn_route_run(a->route, x->step, x->rerun)->n_accesses * sizeof *last) != 0) return false;
-  }
-  return true;
 }
 
 void sn_schedule_free(sn_schedule *schedule) {
