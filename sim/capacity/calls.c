@@ -309,7 +309,18 @@ static void add_sequential(sn__text *t, const sn_units *units) {
   sn__text_add(t, "# net: nn.Sequential of all layers, each with what changes its output in place");
 }
 
+/* No module of its own: the function that makes scores, drops some and multiplies values by them. */
+static void add_attention(sn__text *t) {
+  sn__text_add(t, "from torch.utils.checkpoint import checkpoint");
+  sn__text_add(t, "# in each attention, around what makes its scores and reads them:");
+  sn__text_add(t, "x = checkpoint(core_attention, query, key, value, use_reentrant=False)");
+}
+
 static void add_checkpoints(sn__text *t, const sn_asked *asked, const sn_calls_wish *wish, const sn__blocks *blocks) {
+  if (wish->strategy.recompute == SN_RECOMPUTE_ATTENTION) {
+    if (blocks->n_rerun > 0) add_attention(t);
+    return;
+  }
   bool sequential = blocks->units.segments > 0 && wish->strategy.recompute == SN_RECOMPUTE_UNITS;
   if (sequential) add_sequential(t, &blocks->units);
   if (!sequential) add_blocks(t, asked->net, blocks, wish->strategy.recompute == SN_RECOMPUTE_SELECTIVE);
