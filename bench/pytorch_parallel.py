@@ -176,7 +176,7 @@ def run(mesh, ranks, options):
     finally:
         torch.set_default_dtype(torch.float32)
     parameters = sum(each.numel() * each.element_size() for each in net.module.parameters())
-    module = meshes.lay_out(net, mesh, ranks, options.precision == "bf16-master")
+    module = meshes.lay_out(net, mesh, ranks, options.precision == "bf16-master", options.recompute)
     update = optimizer_of(options.optimizer, module.parameters())
     batches = [net.batch(options.batch, options.sequence, options.image) for _ in range(options.accumulate)]
     tracker = tracker_of(net, module, update, batches, mesh)
@@ -202,9 +202,10 @@ def run_on_gpu(mesh, options):
             net = Trained(options.net, options.dropout, options.norms)
             batches = [net.batch(options.batch, options.sequence, options.image) for _ in range(options.accumulate)]
         parameters = sum(each.numel() * each.element_size() for each in net.module.parameters())
-        module = meshes.lay_out(net, mesh, {"fsdp": ranks["fsdp"]}, options.precision == "bf16-master")
+        module = meshes.lay_out(net, mesh, {"fsdp": ranks["fsdp"]}, options.precision == "bf16-master", options.recompute)
         update = optimizer_of(options.optimizer, module.parameters())
-        with sharded.tracking(opened, module, update, batches) as tracker:
+        told = sharded.oracle.selective_checkpoints(opened.gpu.devices)
+        with sharded.tracking(opened, module, update, batches) as tracker, told:
             for i in range(3):
                 if i:
                     tracker.reset_mod_stats()
@@ -250,14 +251,18 @@ def name_of(options):
 
 def question(mesh, options):
     optimizer = f"{options.optimizer}:impl=foreach" if options.optimizer in ("adam", "adamw") else options.optimizer
-    words = ["--net", name_of(options), "--batch", str(options.batch), "--parallel", options.parallel, "--optimizer", optimizer]
+    words = ["--net", name_of(options), "--batch", str(options.batch), "--optimizer", optimizer]
+    words += ["--parallel", options.parallel] if mesh.world > 1 else ["--gpu", "h200"]
     if options.sequence:
         words += ["--sequence", str(options.sequence)]
     if options.precision != "fp32":
         words += ["--precision", options.precision]
     if options.accumulate > 1:
         words += ["--accumulate", str(options.accumulate)]
-    return words + ["--strategy", "pytorch" if mesh.tp > 1 else "pytorch-1.7", "--costs", "model", "--no-db", "--json"]
+    strategy = "pytorch" if mesh.tp > 1 else "pytorch-1.7"
+    if options.recompute:
+        strategy += f"+recompute={options.recompute}"
+    return words + ["--strategy", strategy, "--costs", "model", "--no-db", "--json"]
 
 
 def predict(mesh, options):
@@ -267,8 +272,9 @@ def predict(mesh, options):
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
         json.dump(cluster_file(mesh.world), file)
         file.flush()
+        where = ["--cluster", file.name] if mesh.world > 1 else []
         try:
-            done = subprocess.run([options.snsim, *question(mesh, options), "--cluster", file.name], capture_output=True, text=True)
+            done = subprocess.run([options.snsim, *question(mesh, options), *where], capture_output=True, text=True)
         except OSError as error:
             fail(2, f"{options.snsim}: {error.strerror}; build snsim, or name it with --snsim")
     if done.returncode > 1:
@@ -284,6 +290,7 @@ def label(options):
     what = f"{options.batch} x {options.sequence}" if options.sequence else f"{options.batch}"
     more = "".join(f", {text}" for text in (options.precision if options.precision != "fp32" else "", options.optimizer,
                                             f"accumulate {options.accumulate}" if options.accumulate > 1 else "",
+                                            f"recompute={options.recompute}" if options.recompute else "",
                                             "norms of transformers" if options.norms == "transformers" else "") if text)
     return f"{name_of(options)}, {what}, {options.parallel}{more}"
 
@@ -317,6 +324,7 @@ def parser():
     made.add_argument("--optimizer", default="adamw", help="sgd, momentum, adam or adamw; adamw:impl=fused")
     made.add_argument("--precision", choices=("fp32", "bf16", "bf16-master"), default="fp32")
     made.add_argument("--accumulate", type=int, default=1, metavar="N", help="micro-batches a step (default: 1)")
+    made.add_argument("--recompute", choices=("units", "selective"), help="blocks under torch.utils.checkpoint, whole or by torchtitan's policy")
     made.add_argument("--dropout", type=float, default=0.1, help="of gpt2 (default: 0.1)")
     made.add_argument("--norms", choices=("torch", "transformers"), default="torch", help="of llm networks: nn.RMSNorm, or transformers' operations")
     made.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="whose kernels; cuda: fsdp alone, needs no GPU")

@@ -1,5 +1,7 @@
 """Meshes of bench/pytorch_parallel.py: what `--parallel` names, as snsim's option of that name, and PyTorch's calls for it on process
 groups that talk to nobody. One rank is here; the others are numbers."""
+import functools
+
 import torch
 import torch.distributed as dist
 from torch import nn
@@ -10,6 +12,7 @@ from torch.distributed.tensor import Replicate, Shard
 from torch.distributed.tensor.parallel import (ColwiseParallel, PrepareModuleInput, RowwiseParallel, SequenceParallel,
                                                parallelize_module)
 from torch.testing._internal.distributed.fake_pg import FakeStore
+from torch.utils.checkpoint import CheckpointPolicy, checkpoint, create_selective_checkpoint_contexts
 
 WHOLE = {"dp", "fsdp", "tp", "prefetch"}  # numbers from 1
 WORDS = {"view": ("yes", "no"), "keep-last": ("yes", "no"), "sync": ("last", "each"), "reduce": ("fp32", "bf16"),
@@ -66,6 +69,8 @@ def open_groups(mesh):
         dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
         return None
     dist.init_process_group("fake", store=FakeStore(), rank=0, world_size=mesh.world)
+    if mesh.world == 1 and not mesh.sharded:
+        return None
     sizes = {"dp": mesh.dp, "fsdp": mesh.shards, "tp": mesh.tp}
     names = [name for name, size in sizes.items() if size > 1 or name == "fsdp"]
     return init_device_mesh("cpu", tuple(sizes[name] for name in names), mesh_dim_names=tuple(names))
@@ -119,8 +124,34 @@ def split(net, of_ranks, splits_loss):
                                   use_local_output=not splits_loss)})
 
 
-def lay_out(net, mesh, ranks, low):
+def products_and_attention():
+    """torchtitan's policy of selective checkpoints: each second product of matrices is computed again, and all that is
+    in no list. One a call of a block, as products are counted within it."""
+    kept = {torch.ops.aten.mm.default, torch.ops.aten._scaled_dot_product_efficient_attention.default,
+            torch.ops.aten._scaled_dot_product_flash_attention.default,
+            torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default,
+            torch.ops.aten._scaled_dot_product_cudnn_attention.default}
+    products = {False: 0, True: 0}
+
+    def policy(context, function, *_, **__):
+        if function == torch.ops.aten.mm.default:
+            products[context.is_recompute] += 1
+            if products[context.is_recompute] % 2 == 0:
+                return CheckpointPolicy.PREFER_RECOMPUTE
+        return CheckpointPolicy.MUST_SAVE if function in kept else CheckpointPolicy.PREFER_RECOMPUTE
+    return create_selective_checkpoint_contexts(policy)
+
+
+def checkpoint_blocks(net, recompute):
+    """Blocks under torch.utils.checkpoint, whole (units) or but for some operations' results (selective)."""
+    more = {"context_fn": products_and_attention} if recompute == "selective" else {}
+    for block in net.blocks if recompute else []:
+        block.forward = functools.partial(checkpoint, block.forward, use_reentrant=False, preserve_rng_state=False, **more)
+
+
+def lay_out(net, mesh, ranks, low, recompute=None):
     """Does to a network what the mesh says; returns the module to call."""
+    checkpoint_blocks(net, recompute)
     if mesh.replicated:
         bucket = mesh.keys.get("bucket", "").removesuffix("MiB")
         return nn.parallel.DistributedDataParallel(net.module, bucket_cap_mb=float(bucket) if bucket else None,

@@ -244,9 +244,11 @@ static sn_status list_strategies(lister *l, sn_err *err) {
     sn_strategy s = sn_strategy_default(i);
     if (put_strategy(l, sn_strategy_name(s, name), sn_strategy_summary(s), err) != SN_OK) return err->code;
   }
-  sn_strategy regions = {
-      .dialect = SN_DIALECT_PYTORCH, .liveness = SN_LIVENESS_FULL, .recompute = SN_RECOMPUTE_OPTIMAL};
-  if (put_strategy(l, sn_strategy_name(regions, name), sn_strategy_summary(regions), err) != SN_OK) return err->code;
+  static const sn_recompute checkpoints[] = {SN_RECOMPUTE_SELECTIVE, SN_RECOMPUTE_ATTENTION, SN_RECOMPUTE_OPTIMAL};
+  for (size_t i = 0; i < sizeof checkpoints / sizeof *checkpoints; i++) {
+    sn_strategy of = {.dialect = SN_DIALECT_PYTORCH, .liveness = SN_LIVENESS_FULL, .recompute = checkpoints[i]};
+    if (put_strategy(l, sn_strategy_name(of, name), sn_strategy_summary(of), err) != SN_OK) return err->code;
+  }
   for (sn_recompute r = SN_RECOMPUTE_SQRT; r <= SN_RECOMPUTE_DTR; r++) {
     sn_strategy stages = {.liveness = SN_LIVENESS_FULL, .recompute = r};
     if (put_strategy(l, sn_strategy_name(stages, name), sn_strategy_summary(stages), err) != SN_OK) return err->code;

@@ -339,6 +339,7 @@ uint32_t sn_build_attention(sn_builder *b, const uint32_t *inputs, uint32_t n_in
                   .causal = attention.causal,
                   .parts = attention.parts,
                   .seedless = attention.seedless,
+                  .fused = attention.fused,
                   .ratio = attention.drop,
                   .cap = attention.cap,
                   .rows = attention.rows,

@@ -62,6 +62,7 @@ void sn_builder_of_transformers(sn_builder *b);
 typedef struct sn_attention {
   uint32_t heads, kv_heads; /* kv_heads 0: as many */
   bool causal, parts;
+  bool fused;                   /* as in sn_attr, of parts */
   bool seedless;                /* as in sn_attr */
   double drop;                  /* share of probabilities */
   double cap;                   /* of scores, as in sn_attr */

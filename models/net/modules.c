@@ -41,6 +41,7 @@ static const family families[] = {
     {"gemma2", SN_LIBRARY_TRANSFORMERS, {"layers.#"}, llama},
     {"mixtral", SN_LIBRARY_TRANSFORMERS, {"layers.#"}, llama},
     {"llm", SN_LIBRARY_NONE, {"layers.#"}, NULL},
+    {"megatron", SN_LIBRARY_NONE, {"layers.#"}, NULL},
     {"t5", SN_LIBRARY_TRANSFORMERS, {"encoder.block.#", "decoder.block.#"}, NULL},
     {"vit", SN_LIBRARY_TORCHVISION, {"encoder.layers.#"}, vit},
     {"swin", SN_LIBRARY_TORCHVISION, {"features.#.#"}, NULL},

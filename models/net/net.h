@@ -161,14 +161,15 @@ typedef struct sn_attr {
                                  * of the channels, 0 is 1 */
   uint32_t keys;                /* [ATTENTION of three inputs] positions of keys and values; 0: as many as queries */
   bool causal;                  /* [ATTENTION] a position sees those up to itself */
-  bool fused;                   /* [RMS_NORM] one kernel, as nn.RMSNorm; else Hugging Face's simple operations */
-  bool plus_one;                /* [RMS_NORM, not fused] Gemma's: factors are 1 + its parameters, which back ends hold
+  bool fused;        /* [RMS_NORM] one kernel, as nn.RMSNorm; else Hugging Face's simple operations. [ATTENTION
+                                 * in parts] scale, mask and softmax are one kernel, in the width of the scores */
+  bool plus_one;     /* [RMS_NORM, not fused] Gemma's: factors are 1 + its parameters, which back ends hold
                                  * as their sum, and multiply in four bytes */
-  bool parts;                   /* [ATTENTION] by a kernel for each product and the softmax, not by a single one */
-  bool seedless;                /* [ATTENTION, not in parts] PyTorch's kernel for a CPU, which keeps no seeds */
-  sn_pool_mode pool;            /* [POOL] */
-  bool ceil;                    /* [POOL] output size rounds up */
-  bool global;                  /* [POOL] the window is the whole image; kernel, stride and pad are ignored */
+  bool parts;        /* [ATTENTION] by a kernel for each product and the softmax, not by a single one */
+  bool seedless;     /* [ATTENTION, not in parts] PyTorch's kernel for a CPU, which keeps no seeds */
+  sn_pool_mode pool; /* [POOL] */
+  bool ceil;         /* [POOL] output size rounds up */
+  bool global;       /* [POOL] the window is the whole image; kernel, stride and pad are ignored */
   uint32_t adaptive_h, adaptive_w; /* [POOL] output size, the windows follow from it (below); both 0: not adaptive */
   uint32_t adaptive_d;             /* [POOL] planes of the output then; 0: those of the input */
   sn_act_mode act;                 /* [ACT] */

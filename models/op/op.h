@@ -55,7 +55,7 @@ typedef struct sn_key {
 #define SN_AT(member) .at = offsetof(sn_attr, member)
 #define SN_WEIGHTS_OF                                                                                                  \
   { .name = "weights_of", .kind = SN_KEY_OWNER }
-enum { SN_MOST_KEYS = 12 };
+enum { SN_MOST_KEYS = 13 };
 
 /* A layer of a network file, for sn_op_def.settle. */
 typedef struct sn_described {

@@ -57,6 +57,9 @@ static sn_status check_heads(const sn_attr *a, sn_err *err) {
   if (a->cap > 0 && (!a->parts || a->ratio > 0))
     return sn_fail(err, SN_BAD_INPUT,
                    "scores are capped in an ATTENTION of \"parts\": true that drops no probabilities");
+  if (a->fused && (!a->parts || a->cap > 0 || a->rows > 0))
+    return sn_fail(err, SN_BAD_INPUT,
+                   "\"fused\" is an ATTENTION of \"parts\": true whose scores have neither a cap nor a table");
   if (a->seedless && (a->parts || a->ratio > 0))
     return sn_fail(err, SN_BAD_INPUT, "\"seedless\" is an ATTENTION of \"parts\": false that drops no probabilities");
   if (a->heads % a->kv_heads == 0) return SN_OK;
@@ -178,7 +181,8 @@ typedef struct sn_beside {
   double scores[2], values[2], launches[2];
 } sn_beside;
 
-/* Scores are written, read and written by the softmax, and read. A cap is a division, a hyperbolic tangent and a
+/* Scores are written, read and written by the softmax, and read: in four bytes, or in their own width where scale, mask
+ * and softmax are one kernel (`fused`). Dropping reads and writes them in that, and a mask of a byte. A cap is a division, a hyperbolic tangent and a
  * product more, each of which reads and writes them; so does what is added to them, a table's numbers by distance and,
  * in windows that are moved, the mask; backward sums up the table's gradient. Products want a head's numbers side by
  * side: queries, keys, values and the output are copied, queries scaled, and backward as many, of keys and values
@@ -193,17 +197,29 @@ static sn_beside beside_products(const sn_layer *layer) {
   return b;
 }
 
+static double positions_of(const sn_layer *layer) {
+  return (double)layer->out.h * layer->out.w;
+}
+
+/* How many scores there are, of which probabilities have been counted. */
+static double scores_of(const sn_layer *layer) {
+  const sn_attr *a = layer->attr;
+  return (double)layer->statistics_bytes /
+         (double)((a->ratio > 0 || a->cap > 0 ? 2 : 1) * sizeof(float) + (a->ratio > 0));
+}
+
 /* Fused, backward computes the probabilities again: five products for forward's two, and a causal one skips what is
  * masked. */
 static sn_traffic attention_traffic(const sn_layer *layer, double x, double y, double weight) {
   (void)weight;
   double flops = 2 * (double)layer->macs, in = layer->n_inputs * x;
-  const bool caps = layer->attr->cap > 0;
-  double scores = layer->attr->parts ? (double)layer->statistics_bytes / (caps ? 2 : 1) : 0;
   if (layer->attr->parts) {
     const sn_beside b = beside_products(layer);
-    return (sn_traffic){.bytes = {in + y + b.values[0] * y + b.scores[0] * scores,
-                                  2 * (in + y) + b.values[1] * y + b.scores[1] * scores},
+    const double count = scores_of(layer), width = y / (positions_of(layer) * layer->out.n * layer->out.c);
+    const double scores = count * (layer->attr->fused ? width : sizeof(float));
+    const double dropped = layer->attr->ratio > 0 ? count * (2 * width + 1) : 0;
+    return (sn_traffic){.bytes = {in + y + b.values[0] * y + b.scores[0] * scores + dropped,
+                                  2 * (in + y) + b.values[1] * y + b.scores[1] * scores + dropped},
                         .flops = {flops, 2 * flops},
                         .launches = {b.launches[0], b.launches[1]}};
   }
@@ -266,6 +282,7 @@ const sn_op_def sn__op_ATTENTION = {
              {"causal", SN_KEY_FLAG, SN_AT(causal), .always = true},
              {"parts", SN_KEY_FLAG, SN_AT(parts), .always = true},
              {"seedless", SN_KEY_FLAG, SN_AT(seedless)},
+             {"fused", SN_KEY_FLAG, SN_AT(fused)},
              {"rows", SN_KEY_SIZE, SN_AT(rows), .least = 1},
              {"window", SN_KEY_SIZE, SN_AT(window), .least = 1},
              {"shift", SN_KEY_SIZE, SN_AT(shift)},

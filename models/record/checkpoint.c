@@ -10,6 +10,8 @@ typedef struct unit {
   uint32_t first, end, stop;  /* from the first call's beginning; behind the last one's end; behind what keeps last */
   uint32_t left;              /* handles that have not gone */
   uint32_t first_hold, holds; /* in maker.held: what it needs to run again */
+  bool selective;             /* then some results are kept: */
+  uint32_t first_kept, keeps; /* in maker.held */
 } unit;
 
 typedef struct maker {
@@ -24,6 +26,7 @@ typedef struct maker {
   unit *units;
   uint32_t n_units, next; /* the one that begins next */
   uint32_t *held, n_held; /* storages */
+  uint32_t *kept_by;      /* per storage of the file: the handle of the selective checkpoint that has it; SN_NONE */
   uint32_t *unit_of;      /* per handle: whose it is; SN_NONE: of no unit */
   uint32_t *made_in;      /* per storage of the file: the unit; SN_NONE */
   uint32_t *twin;         /* per storage of the file: the one that was made when its unit ran again; SN_NONE */
@@ -57,6 +60,34 @@ static void find_inside(maker *m, uint32_t u) {
     m->unit_of[event->id] = u;
     at->left++;
     at->stop = e + 1;
+  }
+}
+
+/* Whether a selective checkpoint keeps what an operation makes; `products`: how many its unit has had. */
+static bool is_kept(const char *name, uint32_t *products) {
+  static const char *const attention[] = {
+      "aten._scaled_dot_product_flash_attention.default", "aten._scaled_dot_product_efficient_attention.default",
+      "aten._scaled_dot_product_cudnn_attention.default", "aten._scaled_dot_product_flash_attention_for_cpu.default"};
+  for (size_t i = 0; i < sizeof attention / sizeof *attention; i++)
+    if (strcmp(name, attention[i]) == 0) return true;
+  return strcmp(name, "aten.mm.default") == 0 && ++*products % 2 == 1;
+}
+
+/* Storages that the unit keeps are held by handles behind those of what it needs to run again. */
+static void find_kept(maker *m, uint32_t u) {
+  unit *at = &m->units[u];
+  uint32_t products = 0;
+  at->first_kept = m->n_held;
+  for (uint32_t e = at->first; e < at->end && at->selective; e++) {
+    if (m->from->events[e].kind != SN_RECORD_OP) continue;
+    const sn_record_op *op = &m->from->ops[m->from->events[e].id];
+    if (!is_kept(m->from->kernels[op->kernel].name, &products)) continue;
+    for (uint32_t i = 0; i < op->n_makes; i++) {
+      uint32_t storage = makes_of(m, op)[i];
+      m->kept_by[storage] = m->from->handles + m->n_held;
+      m->held[m->n_held++] = storage;
+      at->keeps++;
+    }
   }
 }
 
@@ -94,11 +125,13 @@ static bool find_units(maker *m, const sn_record_span *spans) {
   memset(stamp, 0xff, ((size_t)m->from->n_storages + 1) * sizeof *stamp);
   for (uint32_t u = 0; u < m->n_units; u++) {
     m->units[u] = (unit){.first = m->plain->regions[spans[u].first].first_event,
-                         .end = m->plain->regions[spans[u].end - 1].end_event};
+                         .end = m->plain->regions[spans[u].end - 1].end_event,
+                         .selective = spans[u].selective > 0};
     m->units[u].stop = m->units[u].first;
     find_inside(m, u);
   }
   for (uint32_t u = 0; u < m->n_units; u++) find_holds(m, u, &spans[u], stamp);
+  for (uint32_t u = 0; u < m->n_units; u++) find_kept(m, u);
   free(stamp);
   return true;
 }
@@ -202,7 +235,8 @@ static void add_op(maker *m, uint32_t id, uint32_t u) {
 
 static void let_twin_go(maker *m, uint32_t storage) {
   uint32_t twin = m->twin[storage];
-  if (twin != SN_NONE && m->python[twin]) forget(m, twin);
+  if (twin == storage) drop(m, m->kept_by[storage]);
+  if (twin != storage && twin != SN_NONE && m->python[twin]) forget(m, twin);
 }
 
 /* It stops where it has kept all: Python has nothing of it any longer. */
@@ -215,12 +249,24 @@ static void leave_again(maker *m, const unit *at) {
   }
 }
 
+static bool keeps_results(const maker *m, const sn_record_op *op) {
+  return op->n_makes > 0 && m->kept_by[*makes_of(m, op)] != SN_NONE;
+}
+
+/* Whether an operation's results are there instead of made again: Python lets go of them as of what it makes. */
+static bool give_back(maker *m, uint32_t id) {
+  const sn_record_op *op = &m->from->ops[id];
+  if (!keeps_results(m, op)) return false;
+  for (uint32_t i = 0; i < op->n_makes; i++) m->twin[makes_of(m, op)[i]] = makes_of(m, op)[i];
+  return true;
+}
+
 static void run_again(maker *m, uint32_t u) {
   const unit *at = &m->units[u];
   m->ran[u] = true;
   for (uint32_t e = at->first; e < at->stop; e++) {
     const sn_record_event *event = &m->from->events[e];
-    if (event->kind == SN_RECORD_OP) add_op(m, event->id, u);
+    if (event->kind == SN_RECORD_OP && !give_back(m, event->id)) add_op(m, event->id, u);
     if (event->kind == SN_RECORD_BIRTH) {
       uint32_t twin = add_storage(m, event->id);
       bear(m, twin);
@@ -248,6 +294,12 @@ static void drop_of_node(maker *m, uint32_t handle) {
   drop(m, handle);
   if (u == SN_NONE || --m->units[u].left > 0) return;
   for (uint32_t i = 0; i < m->units[u].holds; i++) drop(m, m->from->handles + m->units[u].first_hold + i);
+  for (uint32_t i = 0; i < m->units[u].keeps; i++) drop(m, m->from->handles + m->units[u].first_kept + i);
+}
+
+static void keep_results(maker *m, const sn_record_op *op) {
+  for (uint32_t i = 0; keeps_results(m, op) && i < op->n_makes; i++)
+    keep(m, m->kept_by[makes_of(m, op)[i]], makes_of(m, op)[i]);
 }
 
 static void appear(maker *m, uint32_t e) {
@@ -269,6 +321,7 @@ static void follow(maker *m, uint32_t e) {
   switch ((sn_record_kind)event->kind) {
   case SN_RECORD_OP:
     add_op(m, event->id, SN_NONE);
+    keep_results(m, &m->from->ops[event->id]);
     break;
   case SN_RECORD_BIRTH:
     bear(m, event->id);
@@ -369,14 +422,15 @@ static bool allocate(maker *m, const room *more, sn_arena *arena) {
   m->unit_of = of_none(arena, handles);
   m->made_in = of_none(arena, storages);
   m->twin = of_none(arena, storages);
+  m->kept_by = of_none(arena, storages);
   m->of_handle = sn_arena_alloc(arena, handles, sizeof *m->of_handle);
   m->of_ghost = sn_arena_alloc(arena, more->ghosts + 1, sizeof *m->of_ghost);
   m->holders = sn_arena_alloc(arena, storages, sizeof *m->holders);
   m->kept = sn_arena_alloc(arena, handles, sizeof *m->kept);
   m->python = sn_arena_alloc(arena, storages, sizeof *m->python);
   return m->record && m->made && m->ops && m->events && m->storages && m->refs && m->layer && m->again && m->units &&
-         m->ran && m->held && m->unit_of && m->made_in && m->twin && m->of_handle && m->of_ghost && m->holders &&
-         m->kept && m->python;
+         m->ran && m->held && m->unit_of && m->made_in && m->twin && m->kept_by && m->of_handle && m->of_ghost &&
+         m->holders && m->kept && m->python;
 }
 
 /* What is the same: tables, and all ahead of the iteration. */

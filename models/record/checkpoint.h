@@ -7,6 +7,10 @@
  *              something, with storages of their own. What they keep is kept, the rest is let go
  *   handles    whoever takes a value out ends its handle's hold: a checkpoint gives it away once
  *
+ * Of a selective checkpoint (create_selective_checkpoint_contexts(), torchtitan's policy; sim/schedule/units.h) some
+ * operations do not come again: aten.mm, but each second of a block, and attention by one kernel. What they have made is
+ * held from forward until it is asked for where they would run again, or until the last handle goes.
+ *
  * What comes of it is a recording like any other (models/record/lives.h), whose operations stand in the order in which
  * they would run. Exact where sums of gradients, Python and the engine do what they did without checkpoints.
  */
@@ -21,6 +25,7 @@
 /* Blocks next to each other in one checkpoint: regions[first .. end - 1] of what was recorded. */
 typedef struct sn_record_span {
   uint32_t first, end;
+  uint32_t selective; /* 1: some results are kept; 0: none */
 } sn_record_span;
 
 /* Of spans in order, all in the arena but what both have in common. Without lives. NULL where memory is out. O(events

@@ -55,7 +55,7 @@ static sn_builder *begin(const sn_zoo_entry *entry, uint32_t batch, uint32_t tok
   if (read_sizes(entry, parameters, names, of, loss, err) != SN_OK) return NULL;
   if (tokens <= of->places) {
     sn_builder *b = sn_builder_new_tokens(sn__zoo_full_name(entry, parameters, name), batch, tokens, err);
-    sn_builder_of_transformers(b);
+    if (entry->build != sn__zoo_megatron) sn_builder_of_transformers(b);
     return b;
   }
   sn_fail(err, SN_BAD_USAGE, "%s has positions for %" PRIu32 " tokens, not %" PRIu32 "; give a shorter --sequence",
@@ -91,6 +91,47 @@ sn_net *sn__zoo_gpt2(const sn_zoo_entry *entry, uint32_t batch, uint32_t image, 
   for (unsigned i = 0; i < net.layers; i++) x = gpt2_block(b, x, &net, i);
   x = sn_build_layer_norm(b, x, "ln_f");
   x = sn_build_linear(b, x, net.entries, table, "lm_head");
+  sn_build_loss_positions(b, x, loss, "softmax");
+  return sn_builder_finish(b, NULL, err);
+}
+
+/* -- Megatron-LM's GPT ---------------------------------------------------------------------------------------------- */
+
+/* Queries, keys and values are products of their own here, where Megatron has one whose columns lie by heads. */
+static uint32_t megatron_attention(sn_builder *b, uint32_t x, const sizes *net, unsigned i) {
+  uint32_t qkv[3];
+  qkv[0] = sn_build_fc_positions(b, x, net->hidden, "layers.%u.self_attention.query", i);
+  qkv[1] = sn_build_fc_positions(b, x, net->hidden, "layers.%u.self_attention.key", i);
+  qkv[2] = sn_build_fc_positions(b, x, net->hidden, "layers.%u.self_attention.value", i);
+  const sn_attention core = {.heads = net->heads, .causal = true, .parts = true, .fused = true, .drop = 0.1};
+  x = sn_build_attention(b, qkv, 3, core, "layers.%u.self_attention.core_attention", i);
+  return sn_build_fc_positions(b, x, net->hidden, "layers.%u.self_attention.dense", i);
+}
+
+static uint32_t megatron_block(sn_builder *b, uint32_t x, const sizes *net, unsigned i) {
+  uint32_t y = sn_build_layer_norm(b, x, "layers.%u.input_norm", i);
+  y = megatron_attention(b, y, net, i);
+  y = sn_build_dropout(b, y, 0.1, "layers.%u.self_attention.dropout", i);
+  x = sn__transformer_add(b, x, y, "layers", i, 1);
+  y = sn_build_layer_norm(b, x, "layers.%u.post_attention_norm", i);
+  y = sn_build_fc_positions(b, y, net->ffn, "layers.%u.mlp.dense_h_to_4h", i);
+  y = sn_build_act(b, y, (sn_act){.mode = SN_ACT_GELU}, "layers.%u.mlp.gelu", i);
+  y = sn_build_fc_positions(b, y, net->hidden, "layers.%u.mlp.dense_4h_to_h", i);
+  y = sn_build_dropout(b, y, 0.1, "layers.%u.mlp.dropout", i);
+  return sn__transformer_add(b, x, y, "layers", i, 2);
+}
+
+sn_net *sn__zoo_megatron(const sn_zoo_entry *entry, uint32_t batch, uint32_t image, const char *parameters,
+                         sn_err *err) {
+  sizes net = {.entries = 51200, .places = 2048};
+  sn_loss loss = SN_LOSS_CROSS_ENTROPY_FP32;
+  sn_builder *b = begin(entry, batch, image, parameters, &net, &loss, err);
+  uint32_t x = sn_build_embedding(b, net.entries, net.hidden, "word_embeddings");
+  x = sn_build_position(b, x, net.places, "position_embeddings");
+  x = sn_build_dropout(b, x, 0.1, "embedding_dropout");
+  for (unsigned i = 0; i < net.layers; i++) x = megatron_block(b, x, &net, i);
+  x = sn_build_layer_norm(b, x, "final_norm");
+  x = sn_build_linear(b, x, net.entries, 0, "output");
   sn_build_loss_positions(b, x, loss, "softmax");
   return sn_builder_finish(b, NULL, err);
 }

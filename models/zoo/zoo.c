@@ -131,6 +131,8 @@ static const sn_zoo_entry entries[] = {
      &sn__mixtral},
     {"llm", "Llama as torchtitan writes it, 8,192 tokens: llm:LAYERS,D,HEADS,KV,FFN,WORDS, as llm:4,512,8,8,1408,1024",
      8192, sn__zoo_titan, NULL},
+    {"megatron", "GPT as Megatron-LM writes it (2021), 2,048 tokens, of 22 billion; takes what gpt2 takes", 2048,
+     sn__zoo_megatron, &(const sn__transformer){48, 6144, 64}},
 };
 enum { ENTRY_COUNT = sizeof entries / sizeof entries[0] };
 enum { LONGEST = 64 };
@@ -251,13 +253,14 @@ static const sn_zoo_entry *find(const char *spec) {
 bool sn_net_is_sequence(const char *spec) {
   const sn_zoo_entry *entry = find(spec);
   return entry && (entry->build == sn__zoo_gpt2 || entry->build == sn__zoo_bert || entry->build == sn__zoo_llama ||
-                   entry->build == sn__zoo_titan || entry->build == sn__zoo_t5);
+                   entry->build == sn__zoo_titan || entry->build == sn__zoo_t5 || entry->build == sn__zoo_megatron);
 }
 
 /* A causal language model, whose logits its caller or its library may make float32 first. */
 static bool is_decoder(const char *spec) {
   const sn_zoo_entry *entry = sn_net_is_file(spec) ? NULL : find(spec);
-  return entry && (entry->build == sn__zoo_gpt2 || entry->build == sn__zoo_llama || entry->build == sn__zoo_titan);
+  return entry && (entry->build == sn__zoo_gpt2 || entry->build == sn__zoo_llama || entry->build == sn__zoo_titan ||
+                   entry->build == sn__zoo_megatron);
 }
 
 static bool ends_in(const char *text, size_t length, const char *end) {
@@ -439,7 +442,7 @@ static const struct {
   const char *key;
 } depths[] = {{sn__zoo_resnet_any, "n3"}, {sn__zoo_resnet_cifar, "n"}, {sn__zoo_llama, "layers"},
               {sn__zoo_gpt2, "layers"},   {sn__zoo_bert, "layers"},    {sn__zoo_vit, "layers"},
-              {sn__zoo_titan, "layers"}};
+              {sn__zoo_titan, "layers"},  {sn__zoo_megatron, "layers"}};
 
 const char *sn_net_depth_name(const char *spec) {
   if (sn_net_is_file(spec)) return "repeat";

@@ -151,6 +151,7 @@ SN__FAMILY(mobilenet_v3); /* config: sn__mobilenet_v3 */
 SN__FAMILY(efficientnet); /* config: sn__efficientnet */
 SN__FAMILY(convnext);     /* config: sn__convnext */
 SN__FAMILY(gpt2);         /* config: sn__transformer */
+SN__FAMILY(megatron);     /* config: sn__transformer */
 SN__FAMILY(bert);         /* config: sn__transformer */
 SN__FAMILY(vit);          /* config: sn__transformer */
 SN__FAMILY(swin);         /* config: sn__swin */

@@ -15,6 +15,7 @@
 #include "sim/parallel/times.h"
 #include "sim/play/device_model.h"
 #include "sim/schedule/schedule.h"
+#include "sim/schedule/units.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -164,13 +165,15 @@ static int compare_spans(const void *a, const void *b) {
 static const sn_route *find_route(sn_plan_file *file, sn_err *err) {
   const sn_route *route = file->route;
   const sn_json *element;
-  bool apart = true;
+  bool apart = true, selective = file->head.strategy.recompute == SN_RECOMPUTE_SELECTIVE;
+  if (selective && !route->regions) return sn_selective_route(route, err);
   if (!route->regions || !route->dialect->eager) return route;
   spans s = {.items = calloc((size_t)route->n_regions + 1, sizeof *s.items)};
   if (!s.items) return sn_fail_memory(err), NULL;
   sn_json_lists_begin(file->text, "instructions");
   while ((element = sn_json_lists_next(file->text, err))) note_instr(route, sn_json_root(element), &s);
   qsort(s.items, s.count, sizeof *s.items, compare_spans);
+  for (uint32_t i = 0; i < s.count; i++) s.items[i].selective = selective;
   for (uint32_t i = 1; i < s.count; i++) apart = apart && s.items[i - 1].end <= s.items[i].first;
   if (err->code == SN_OK && s.count > 0 && apart) route = sn_shard_under(route, s.items, s.count, err);
   free(s.items);

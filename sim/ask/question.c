@@ -129,6 +129,10 @@ static sn_status check_recording(const sn__question *q, sn_strategy strategy) {
   if (!q->net->recorded) return SN_OK;
   if (sn_strategy_is_corun(strategy))
     return sn_fail(q->err, SN_BAD_INPUT, "a recording does not say how its operations use several cores");
+  if (strategy.recompute == SN_RECOMPUTE_ATTENTION)
+    return sn_fail(q->err, SN_BAD_INPUT,
+                   "which operations of a recording are an attention's is not known; pytorch+recompute=units and "
+                   "pytorch+recompute=selective run modules again");
   if (!alone || sn_dialect_of(strategy.dialect)->eager) return SN_OK;
   return sn_fail(q->err, SN_BAD_INPUT,
                  "operations of a recording change tensors in place and are not run again one by one; "

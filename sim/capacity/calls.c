@@ -201,33 +201,56 @@ static void add_spans(sn__text *t, const sn__blocks *b) {
   }
 }
 
+/* The policy of sim/schedule/units.h, one a call of a block, as products are counted within it. */
+static void add_policy(sn__text *t) {
+  static const char *const lines[] = {"from torch.utils.checkpoint import (",
+                                      "    CheckpointPolicy, create_selective_checkpoint_contexts)",
+                                      "aten = torch.ops.aten",
+                                      "kept = [aten.mm.default, aten._scaled_dot_product_flash_attention.default,",
+                                      "        aten._scaled_dot_product_efficient_attention.default,",
+                                      "        aten._scaled_dot_product_cudnn_attention.default]",
+                                      "def contexts():",
+                                      "    seen = [0, 0]",
+                                      "    def policy(context, op, *args, **kwargs):",
+                                      "        seen[context.is_recompute] += op == aten.mm.default",
+                                      "        second = op == aten.mm.default and seen[context.is_recompute] % 2 == 0",
+                                      "        return (CheckpointPolicy.MUST_SAVE if op in kept and not second",
+                                      "                else CheckpointPolicy.PREFER_RECOMPUTE)",
+                                      "    return create_selective_checkpoint_contexts(policy)"};
+  for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) sn__text_add(t, "%s", lines[i]);
+}
+
 /* A ModuleDict's blocks (DenseNet's) take a list, to which their caller adds before they run again: they get a copy. */
-static void add_wrap(sn__text *t, const sn__blocks *b) {
+static void add_wrap(sn__text *t, const sn__blocks *b, bool selective) {
   const char *path = b->all[0].path;
   place first = place_of(path);
   bool lists = first.numbered && first.number == 1 && !isdigit((unsigned char)path[first.parent + 1]);
-  if (!lists) {
-    sn__text_add(t, "    block.forward = partial(checkpoint, block.forward, use_reentrant=False)");
-    return;
-  }
-  sn__text_add(t, "    again = partial(checkpoint, block.forward, use_reentrant=False)");
+  const char *more = selective ? "," : ")";
+  if (!lists)
+    sn__text_add(t, "    block.forward = partial(checkpoint, block.forward, use_reentrant=False%s", more);
+  else
+    sn__text_add(t, "    again = partial(checkpoint, block.forward, use_reentrant=False%s", more);
+  if (selective) sn__text_add(t, "        context_fn=contexts)");
+  if (!lists) return;
   sn__text_add(t, "    block.forward = lambda inputs, again=again: again([*inputs])");
 }
 
-static void add_blocks(sn__text *t, const sn_net *net, const sn__blocks *b) {
+static void add_blocks(sn__text *t, const sn_net *net, const sn__blocks *b, bool selective) {
   bool transformers = sn_module_library(net) == SN_LIBRARY_TRANSFORMERS;
   if (b->chosen == 0) return;
+  if (selective) add_policy(t);
   if (spans_blocks(b)) {
     add_spans(t, b);
   } else if (transformers) {
-    sn__text_add(t, "model.gradient_checkpointing_enable()");
+    sn__text_add(t, selective ? "model.gradient_checkpointing_enable(" : "model.gradient_checkpointing_enable()");
+    if (selective) sn__text_add(t, "    {\"use_reentrant\": False, \"context_fn\": contexts})");
     if (b->chosen == b->count) return;
     sn__text_add_loop(t, b, false);
     sn__text_add(t, "    block.gradient_checkpointing = False");
   } else {
     sn__text_add(t, "from functools import partial; from torch.utils.checkpoint import checkpoint");
     sn__text_add_loop(t, b, true);
-    add_wrap(t, b);
+    add_wrap(t, b, selective);
   }
 }
 
@@ -286,10 +309,21 @@ static void add_sequential(sn__text *t, const sn_units *units) {
   sn__text_add(t, "# net: nn.Sequential of all layers, each with what changes its output in place");
 }
 
+/* No module of its own: the function that makes scores, drops some and multiplies values by them. */
+static void add_attention(sn__text *t) {
+  sn__text_add(t, "from torch.utils.checkpoint import checkpoint");
+  sn__text_add(t, "# in each attention, around what makes its scores and reads them:");
+  sn__text_add(t, "x = checkpoint(core_attention, query, key, value, use_reentrant=False)");
+}
+
 static void add_checkpoints(sn__text *t, const sn_asked *asked, const sn_calls_wish *wish, const sn__blocks *blocks) {
+  if (wish->strategy.recompute == SN_RECOMPUTE_ATTENTION) {
+    if (blocks->n_rerun > 0) add_attention(t);
+    return;
+  }
   bool sequential = blocks->units.segments > 0 && wish->strategy.recompute == SN_RECOMPUTE_UNITS;
   if (sequential) add_sequential(t, &blocks->units);
-  if (!sequential) add_blocks(t, asked->net, blocks);
+  if (!sequential) add_blocks(t, asked->net, blocks, wish->strategy.recompute == SN_RECOMPUTE_SELECTIVE);
   if (!sequential) add_others(t, blocks);
 }
 

@@ -293,7 +293,9 @@ static sn_status measure(void *user, uint32_t count, sn_need *need, sn_err *err)
 /* Whether bytes, times or luck have a say in what a strategy keeps. */
 static bool is_weighing(sn_strategy s) {
   bool plain = s.recompute <= SN_RECOMPUTE_MEMORY || s.recompute == SN_RECOMPUTE_LAYERS ||
-               s.recompute == SN_RECOMPUTE_UNITS || s.offload == SN_OFFLOAD_CACHE; /* it is asked its largest step */
+               s.recompute == SN_RECOMPUTE_UNITS || s.recompute == SN_RECOMPUTE_SELECTIVE ||
+               s.recompute == SN_RECOMPUTE_ATTENTION ||
+               s.offload == SN_OFFLOAD_CACHE; /* it is asked its largest step */
   return !plain || sn_strategy_is_corun(s) || sn_dialect_of(s.dialect)->by_kernel;
 }
 

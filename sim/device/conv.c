@@ -17,6 +17,7 @@
 #include "sim/device/conv.h"
 
 #include "base/checked.h"
+#include "models/op/op.h"
 #include "sim/device/device.h"
 
 #include <math.h>
@@ -327,4 +328,11 @@ const char *sn_conv_algo_name(sn_conv_algo algo) {
   static const char *const names[SN_CONV_ALGOS] = {"implicit_gemm", "precomputed_gemm", "gemm", "fft", "fft_tiling",
                                                    "winograd",      "winograd_nonfused"};
   return names[algo];
+}
+
+bool sn_conv_lies_last(const sn_net *net, const sn_layer *layer) {
+  if (!sn_op_of(layer)->convolves) return false;
+  const sn_value *from = &net->values[net->inputs[layer->first_input]], *to = &net->values[layer->first_output];
+  if (net->layers[from->producer].op == SN_DATA || to->consumer == SN_NONE) return false;
+  return net->layers[from->producer].op == SN_LAYER_NORM || net->layers[to->consumer].op == SN_LAYER_NORM;
 }

@@ -56,4 +56,8 @@ uint32_t sn_conv_sort(sn_conv_choice *choices, uint32_t count);
 /* "implicit_gemm", "fft", ... */
 const char *sn_conv_algo_name(sn_conv_algo algo);
 
+/* Whether a convolution beside a LAYER_NORM, which wants an image's channels side by side, so lies in PyTorch: what its
+ * module turns for the norm is no copy, and nothing behind it turns back. */
+bool sn_conv_lies_last(const sn_net *net, const sn_layer *layer);
+
 #endif

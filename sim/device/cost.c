@@ -26,6 +26,7 @@ typedef struct conv_list {
 typedef struct layer_cost {
   int64_t ns[SN_PASSES];                      /* CONV, DECONV: all but the convolution kernels */
   int64_t launch_ns[SN_PASSES];               /* of that launches, but for an update's */
+  int64_t adds_ns;                            /* eager: of gradients to those of earlier micro-batches */
   int64_t eager_less_ns;                      /* of an ACT's backward: what PyTorch's does not move */
   int64_t data_ns;                            /* an FC's DATA in its backward; 0: half of it */
   int64_t cast_inputs_ns, cast_parameters_ns; /* SN_CAST: of the gradient for one input, of those for all parameters */
@@ -42,6 +43,7 @@ struct sn_costs {
   sn_optimizer optimizer;
   sn_precision precision;
   uint32_t kept_bytes;           /* of an element of what updates read and write */
+  uint32_t batches;              /* micro-batches an update */
   bool inference, measured;      /* measured: something is */
   int64_t host_ns;               /* of PyTorch's host for an operation */
   char layouts[SN_LAYOUTS_TEXT]; /* empty: plain */
@@ -195,31 +197,24 @@ static int64_t pass_ns(const sn_device *d, const sn_layer *layer, sn_pass pass, 
   return llround(fmin(seconds, SN_MAX_OP_SECONDS) * 1e9) + moved(d, t->bytes[pass] - bytes, t->launches[pass]);
 }
 
-/* What the sums for a layer norm's parameters, which read input and gradient, take beyond the time of their bytes. */
-static int64_t columns_ns(const sn_device *d, const sn_layer *layer, double x, double width) {
-  double seconds = sn_columns_seconds(d, 2 * x, layer->out.c, width);
-  return llround(fmin(seconds, SN_MAX_OP_SECONDS) * 1e9) - moved(d, 2 * x, 0);
-}
-
 /* PyTorch's backward of an ACT reads the gradient and what was saved of it, and writes one result; cuDNN's reads both
  * its input and its output. That of a PReLU has sums. */
 static int64_t eager_act_ns(const sn_device *d, const sn_layer *layer, const sn_traffic *t) {
   return moved(d, (sn_layer_is_prelu(layer) ? 1 : 0.75) * t->bytes[SN_BACKWARD], t->launches[SN_BACKWARD]);
 }
 
-/* Whether a convolution beside a LAYER_NORM, which wants an image's channels side by side, so lies in PyTorch: what
- * its module turns for the norm is no copy, and nothing behind it turns back. */
-static bool lies_last(const sn_net *net, const sn_layer *layer) {
-  if (!sn_op_of(layer)->convolves) return false;
-  const sn_value *from = &net->values[net->inputs[layer->first_input]], *to = &net->values[layer->first_output];
-  if (net->layers[from->producer].op == SN_DATA || to->consumer == SN_NONE) return false;
-  return net->layers[from->producer].op == SN_LAYER_NORM || net->layers[to->consumer].op == SN_LAYER_NORM;
+/* PyTorch adds a micro-batch's gradients, a tensor each, to those that are there: reads both, and writes. The first one's
+ * are what is there, so that the mean over all has a share of it. */
+static int64_t adds_ns(const sn_device *d, const sn_layer *layer, sn_precision precision, uint32_t batches) {
+  sn_parameter parameters[SN_PARAMETER_TENSORS];
+  double bytes = 3 * (double)sn_precision_parameter_bytes(precision) * (double)layer->parameters;
+  return llround((double)moved(d, bytes, sn_parameters_of(layer, parameters)) * (batches - 1) / batches);
 }
 
 static bool add_layer(sn_costs *costs, const sn_net *net, uint32_t index, const sn_widths *w, const sn_device *device,
                       sn__same_costs *twins) {
   const sn_layer *layer = &net->layers[index];
-  const bool last = lies_last(net, layer);
+  const bool last = sn_conv_lies_last(net, layer);
   bool alone = layer->op == SN_DATA || device->cores.count > 0 || w->made /* values of several widths */ || last;
   uint32_t twin = alone ? 0 : sn__same_costs_find(twins, net, index);
   layer_cost *cost = twin > 0 ? costs->layers[twin] : sn_arena_alloc(costs->arena, 1, sizeof *cost);
@@ -241,8 +236,9 @@ static bool add_layer(sn_costs *costs, const sn_net *net, uint32_t index, const 
     t.bytes[pass] /= norm;
     cost->ns[pass] = pass_ns(device, layer, pass, &how, &t);
   }
+  cost->adds_ns = adds_ns(device, layer, w->precision, costs->batches);
   if (layer->op == SN_ACT) cost->eager_less_ns = cost->ns[SN_BACKWARD] - eager_act_ns(device, layer, &t);
-  if (layer->op == SN_LAYER_NORM) cost->ns[SN_BACKWARD] += columns_ns(device, layer, x * elements(input), x);
+  if (layer->op == SN_LAYER_NORM) cost->ns[SN_BACKWARD] += sn__columns_ns(device, layer, x * elements(input), x);
   if (casts > 0) cost->ns[SN_FORWARD] += moved(device, casts, 1);
   if (layer->op == SN_FORK) cost->ns[SN_BACKWARD] -= cost->ns[SN_BACKWARD] % cost->sums; /* of whole ns */
   return !sn_op_of(layer)->convolves || add_conv(costs, layer, input, device, &how, cost);
@@ -299,6 +295,7 @@ sn_costs *sn_costs_new_in(const sn_net *net, const sn_device *device, sn_iterati
     costs->precision = iteration.precision;
     costs->kept_bytes = sn_iteration_kept_bytes(iteration);
     costs->inference = iteration.inference;
+    costs->batches = iteration.mesh.micros > 0 ? iteration.mesh.micros : sn_iteration_batches(iteration);
     costs->device = device;
     costs->host_ns = sn_host_ns(device, sn_iteration_host_us(iteration));
     costs->layers = sn_arena_alloc(arena, net->n_layers, sizeof(layer_cost *));
@@ -542,6 +539,8 @@ int64_t sn_costs_of(const sn_costs *costs, const sn_route *route, const sn_step 
   bool part = step->kernel == SN_SUM || step->kernel == SN_DATA_GRADIENT || step->kernel == SN_FILTER_GRADIENT;
   int64_t ns = part ? sn_costs_kernel(costs, step, algo, false) : sn_costs_step(costs, step->layer, step->pass, algo);
   if (route->dialect->eager && step->pass == SN_BACKWARD) ns -= cost->eager_less_ns;
+  bool makes = step->pass == SN_BACKWARD && (step->kernel == SN_WHOLE || step->kernel == SN_FILTER_GRADIENT);
+  if (route->dialect->eager && makes && route->weight_gradient[step->layer] != SN_NONE) ns += cost->adds_ns;
   return sn_step_share(step, ns, cost->launch_ns[step->pass]);
 }
 

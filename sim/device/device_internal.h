@@ -18,6 +18,9 @@ struct sn_step_work;
 
 /* The larger of arithmetic and moved bytes, and the launches. `rate`: FLOP/s that are attainable. */
 int64_t sn__roofline_ns(const sn_device *d, double rate, double flops, double bytes, double launches);
+
+/* What the sums for a layer norm's parameters, which read input and gradient, take beyond the time of their bytes. */
+int64_t sn__columns_ns(const sn_device *d, const sn_layer *layer, double x, double width);
 /* Of the attainable bandwidth, what a batch norm of two bytes an element reaches. */
 double sn__norm_share(const sn_device *d);
 /* An operation of a recording. */

@@ -106,3 +106,8 @@ sn_status sn_host_us_check(const char *text, sn_err *err) {
 int64_t sn_host_ns(const sn_device *device, const char *text) {
   return *text ? llround(strtod(text, NULL) * 1e3) : device->host_ns;
 }
+
+int64_t sn__columns_ns(const sn_device *d, const sn_layer *layer, double x, double width) {
+  double seconds = sn_columns_seconds(d, 2 * x, layer->out.c, width);
+  return llround(fmin(seconds, SN_MAX_OP_SECONDS) * 1e9) - sn__roofline_ns(d, 1, 0, 2 * x, 0);
+}

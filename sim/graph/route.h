@@ -230,6 +230,7 @@ struct sn_route {
                                  * are ahead of first_backward, which is first_update. Else 0 */
   struct sn_under_list *under;  /* of a recording: what sn_route_under() has made; else NULL */
   struct sn_route *of_rank;     /* of what sn_route_under() has made: a part of it, which it frees; NULL: none */
+  struct sn_route *holding;     /* what sn_route_hold() has made of it, which it frees; NULL: nothing */
   const uint32_t *of_storage;   /* of a recording, per storage of it: the tensor in which it lies; SN_NONE */
   struct sn_arena *arena;
 };
@@ -277,6 +278,15 @@ const sn_route *sn_route_under(const sn_route *route, const struct sn_record_spa
 /* From now on sn_route_under() goes by what it has found for `known`, which outlives `route`: of the same recording at
  * another batch, in the same dialect. What would have been recorded, of any batch, is found once then. */
 void sn_route_under_like(const sn_route *route, const sn_route *known);
+
+/* A tensor that is there until a step is over, though no computation needs it. */
+typedef struct sn_hold {
+  uint32_t step, tensor; /* the step does not touch the tensor itself */
+} sn_hold;
+
+/* The same route with tensors held longer: `holds`, by step in rising order. It is made once, and lives as long as
+ * `route`. NULL after an error. */
+const sn_route *sn_route_hold(const sn_route *route, const sn_hold *holds, uint32_t n_holds, sn_err *err);
 
 /* Adds what the iteration before has left on the device: a tensor of role SN_CARRIED for each that stays until the next
  * forward has ended, which are values and saved tensors that a backward step reads. No step touches them: a plan

@@ -39,6 +39,7 @@ static sn_route *resize(sn_arena *arena, const sn_route *known, const sn_net *ne
   route->modules = net->modules;
   route->net = net;
   route->tensors = tensors;
+  route->holding = NULL;
   route->tensor_bytes = 0;
   route->arena = arena;
   for (uint32_t t = 0; t < known->n_tensors; t++) {

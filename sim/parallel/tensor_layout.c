@@ -18,7 +18,7 @@ typedef struct finder {
   const char *what, *layer; /* of that */
 } finder;
 
-#define KNOWN "tensor parallel (tp) is of decoders: llm:, llama, mistral, qwen2.5, phi3, gemma2"
+#define KNOWN "tensor parallel (tp) is of decoders: llm:, llama, mistral, qwen2.5, phi3, gemma2, megatron"
 
 /* ---- layouts ---- */
 
@@ -76,10 +76,13 @@ static sn_status lay_out(finder *f, uint32_t index) {
     own->split = SN_BY_WORDS;
     own->layout = SN__BY_POSITIONS;
     return SN_OK;
+  case SN_POSITION:
   case SN_RMS_NORM:
   case SN_LAYER_NORM:
     own->layout = SN__BY_POSITIONS;
-    return input_layout(f, layer, 0) == SN__BY_POSITIONS ? SN_OK : refuse(f, layer, "is a norm of what is split");
+    return input_layout(f, layer, 0) == SN__BY_POSITIONS
+               ? SN_OK
+               : refuse(f, layer, "is of positions, and they are not what is split");
   case SN_FC:
     return lay_out_product(f, layer, own);
   case SN_ATTENTION:

@@ -37,6 +37,8 @@ static const part parts[] = {
     {.name = "recompute=memory", .recompute = SN_RECOMPUTE_MEMORY},
     {.name = "recompute=cost", .recompute = SN_RECOMPUTE_COST},
     {.name = "recompute=units", .recompute = SN_RECOMPUTE_UNITS},
+    {.name = "recompute=selective", .recompute = SN_RECOMPUTE_SELECTIVE},
+    {.name = "recompute=attention", .recompute = SN_RECOMPUTE_ATTENTION},
     {.name = "recompute=sqrt", .recompute = SN_RECOMPUTE_SQRT},
     {.name = "recompute=optimal", .recompute = SN_RECOMPUTE_OPTIMAL},
     {.name = "recompute=dtr", .recompute = SN_RECOMPUTE_DTR},
@@ -140,6 +142,11 @@ static sn_status unknown_part(const char *text, const char *word, bool hints, sn
     return sn_fail(err, SN_BAD_USAGE,
                    "strategy \"%.80s\": torch.utils.checkpoint is recompute=units, as in pytorch+recompute=units",
                    text);
+  if (sn_text_same(word, "sac") || strncmp(word, "selective", strlen("selective")) == 0)
+    return sn_fail(err, SN_BAD_USAGE,
+                   "strategy \"%.80s\": selective activation checkpointing is recompute=selective, as in "
+                   "pytorch+recompute=selective",
+                   text);
   for (size_t i = 0; i < PARTS; i++) names[i + 1] = parts[i].name;
   if (!*word)
     snprintf(which, sizeof which, ": a part of it is empty");
@@ -190,6 +197,12 @@ static bool is_pytorch(sn_strategy s) {
   return sn_dialect_of(s.dialect)->eager;
 }
 
+/* Whole modules run again, but for what a policy keeps of them. */
+static bool has_units(sn_strategy s) {
+  return s.recompute == SN_RECOMPUTE_UNITS || s.recompute == SN_RECOMPUTE_SELECTIVE ||
+         s.recompute == SN_RECOMPUTE_ATTENTION;
+}
+
 /* What goes together; "offload" is what the graph at hand means by it. The reason where something does not. */
 static const char *settle(sn_strategy *s) {
   if (s->dialect == SN_DIALECT_SINGA) return NULL; /* alone */
@@ -207,11 +220,13 @@ static const char *settle(sn_strategy *s) {
     return "recompute=sqrt, optimal and dtr go without offload, cache and corun, but for "
            "liveness+offload+recompute=optimal";
   if (!is_pytorch(*s))
-    return s->recompute == SN_RECOMPUTE_UNITS ? "recompute=units is PyTorch's; try pytorch+recompute=units" : NULL;
+    return has_units(*s) ? "recompute=units, selective and attention are PyTorch's; try pytorch+recompute=units" : NULL;
   if (s->offload == SN_OFFLOAD_CONV) s->offload = SN_OFFLOAD_SAVED;
   if (s->offload && s->offload != SN_OFFLOAD_SAVED)
     return "PyTorch has no cache and one kind of offload; try pytorch+offload";
-  if (s->recompute && s->recompute != SN_RECOMPUTE_UNITS && s->recompute != SN_RECOMPUTE_OPTIMAL)
+  if (s->offload && s->recompute == SN_RECOMPUTE_SELECTIVE)
+    return "what selective checkpoints keep stays on the GPU; try pytorch+offload+recompute=units";
+  if (s->recompute && !has_units(*s) && s->recompute != SN_RECOMPUTE_OPTIMAL)
     return "PyTorch re-runs whole units; try pytorch+recompute=units or pytorch+recompute=optimal";
   return NULL;
 }
@@ -292,6 +307,16 @@ uint32_t sn_strategy_graph(sn_strategy strategy) {
   return strategy.dialect == SN_DIALECT_SINGA ? SN_DIALECT_SINGA + singa_number(strategy) : strategy.dialect;
 }
 
+static const char *refuses_selective(sn_iteration iteration) {
+  const sn_mesh *mesh = &iteration.mesh;
+  if (sn_precision_is_amp(iteration.precision))
+    return "of selective checkpoints under autocast it is not known here which copies stay; ask for bf16, "
+           "bf16-master with fsdp, or recompute=units";
+  if (sn_mesh_size(mesh, SN_MESH_TP) > 1 || sn_mesh_size(mesh, SN_MESH_PP) > 1)
+    return "selective checkpoints are of fsdp and dp; with tp and pp units run again whole (recompute=units)";
+  return NULL;
+}
+
 static const char *refuses_precision(sn_strategy strategy, sn_precision precision) {
   if (sn_precision_is_wide(precision) || sn_dialect_of(strategy.dialect)->eager) return NULL;
   if (sn_precision_is_amp(precision)) return "autocast is PyTorch's; SuperNeurons' strategies have bf16 and fp16";
@@ -305,11 +330,12 @@ const char *sn_strategy_refuses(sn_strategy strategy, sn_iteration iteration) {
   if (sn_iteration_accumulates(iteration) && strategy.dialect == SN_DIALECT_SINGA)
     return "SINGA updates a parameter right behind its gradient, so that no gradients are accumulated";
   const char *why = refuses_precision(strategy, iteration.precision);
+  if (!why && strategy.recompute == SN_RECOMPUTE_SELECTIVE) why = refuses_selective(iteration);
   if (why) return why;
   if (*sn_iteration_freeze(iteration) && !sn_dialect_of(strategy.dialect)->eager)
     return "frozen layers are of PyTorch's strategies; others train all";
   if (!sn_mesh_is_one(&iteration.mesh)) {
-    bool known = strategy.recompute == SN_RECOMPUTE_NONE || strategy.recompute == SN_RECOMPUTE_UNITS;
+    bool known = strategy.recompute == SN_RECOMPUTE_NONE || has_units(strategy);
     bool divided = sn_mesh_size(&iteration.mesh, SN_MESH_TP) > 1 || sn_mesh_size(&iteration.mesh, SN_MESH_PP) > 1;
     bool older = strategy.dialect == SN_DIALECT_PYTORCH_1_7;
     if (older && divided) return "tp and pp are of pytorch as it is now";
@@ -319,7 +345,9 @@ const char *sn_strategy_refuses(sn_strategy strategy, sn_iteration iteration) {
       return "stages of a pipeline keep what they save on the GPU";
     if (strategy.recompute != SN_RECOMPUTE_NONE && iteration.mesh.schedule == SN_SCHEDULE_ZB_H1)
       return "zb-h1 cuts backward in two, which is not simulated where blocks run again; ask for schedule=1f1b";
-    if (!known) return "of several GPUs units run again, all or some of them (recompute=units)";
+    if (!known)
+      return "of several GPUs units run again, all or some of them (recompute=units), or but for some results "
+             "(recompute=selective)";
   }
   if (!iteration.inference) return NULL;
   if (strategy.dialect == SN_DIALECT_SINGA) return "what is known of SINGA is the graph that trains";
@@ -379,6 +407,8 @@ char *sn_strategy_name(sn_strategy s, char *text) {
       [SN_RECOMPUTE_SQRT] = "+recompute=sqrt",
       [SN_RECOMPUTE_OPTIMAL] = "+recompute=optimal",
       [SN_RECOMPUTE_DTR] = "+recompute=dtr",
+      [SN_RECOMPUTE_SELECTIVE] = "+recompute=selective",
+      [SN_RECOMPUTE_ATTENTION] = "+recompute=attention",
   };
   uint32_t number = system_number(s);
   char policy[CORUN_TEXT], units[UNITS_TEXT];
@@ -461,6 +491,10 @@ const char *sn_strategy_summary(sn_strategy s) {
     return "PyTorch 1.7: gradients that meet make a third tensor";
   if (is_pytorch(s) && s.recompute == SN_RECOMPUTE_OPTIMAL)
     return "pytorch, modules in torch.utils.checkpoint as memory asks for it, least time lost";
+  if (s.recompute == SN_RECOMPUTE_ATTENTION)
+    return "pytorch, attention of several operations checkpointed, as Megatron-LM's selective recomputation";
+  if (s.recompute == SN_RECOMPUTE_SELECTIVE)
+    return "pytorch, units checkpointed but for each second product of matrices and fused attention";
   if (is_pytorch(s)) return pytorch[s.offload != 0][s.recompute != 0];
   if (s.dialect == SN_DIALECT_EXPLICIT)
     return s.dynamic ? "explicit, with memory given as it is asked for"
@@ -502,7 +536,9 @@ char *sn_strategy_sentence(sn_strategy s, char *text) {
       ("; computes again whatever loses least time in the memory there is, outputs of convolutions too"),
       ("; evicts what is cheap to compute and long unused whenever memory is short, and computes it again as soon as "
        "it "
-       "is read, as DTR does")};
+       "is read, as DTR does"),
+      "",
+      ""};
   if (s.dialect || system_number(s) < SN_STRATEGY_SYSTEMS)
     snprintf(text, SN_STRATEGY_SENTENCE, "%s", sn_strategy_summary(s));
   else if (!s.liveness)

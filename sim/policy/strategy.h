@@ -4,7 +4,7 @@
  *   baseline | liveness [+offload[=conv|checkpoints] | +cache] [+recompute=speed|memory|cost] [+corun=POLICY]
  *   liveness+recompute=sqrt | liveness [+offload] +recompute=optimal | liveness+recompute=dtr
  *   caffe | torch7 | mxnet | tensorflow | vdnn-all | vdnn-conv | superneurons-paper
- *   pytorch [+offload] [+recompute=units[:N]] | pytorch-1.7 ... | explicit [+dynamic]
+ *   pytorch [+offload] [+recompute=units[:N]] | pytorch+recompute=selective|attention | pytorch-1.7 ... | explicit [+dynamic]
  *   singa-layer | singa-serial | singa-bfs
  *
  * "superneurons" is liveness+cache+recompute=cost. Parts may come in any order; printing is always in the order above.
@@ -56,11 +56,13 @@ typedef enum sn_recompute {
   SN_RECOMPUTE_SPEED,
   SN_RECOMPUTE_MEMORY,
   SN_RECOMPUTE_COST,
-  SN_RECOMPUTE_LAYERS,  /* mxnet: ACT, LRN and POOL outputs, layer by layer, each once */
-  SN_RECOMPUTE_UNITS,   /* pytorch: torch.utils.checkpoint around each unit of the net (sim/schedule/units.h) */
-  SN_RECOMPUTE_SQRT,    /* some outputs of stages stay, any layer runs again once (sim/schedule/schedule_sqrt.h) */
-  SN_RECOMPUTE_OPTIMAL, /* least time for the memory there is (sim/schedule/schedule_optimal.h) */
-  SN_RECOMPUTE_DTR,     /* what DTR does in the memory there is (sim/schedule/schedule_dtr.h) */
+  SN_RECOMPUTE_LAYERS,    /* mxnet: ACT, LRN and POOL outputs, layer by layer, each once */
+  SN_RECOMPUTE_UNITS,     /* pytorch: torch.utils.checkpoint around each unit of the net (sim/schedule/units.h) */
+  SN_RECOMPUTE_SQRT,      /* some outputs of stages stay, any layer runs again once (sim/schedule/schedule_sqrt.h) */
+  SN_RECOMPUTE_OPTIMAL,   /* least time for the memory there is (sim/schedule/schedule_optimal.h) */
+  SN_RECOMPUTE_DTR,       /* what DTR does in the memory there is (sim/schedule/schedule_dtr.h) */
+  SN_RECOMPUTE_SELECTIVE, /* pytorch: units, but for some operations' results (sim/schedule/units.h) */
+  SN_RECOMPUTE_ATTENTION, /* pytorch: attention in parts, as Megatron-LM's selective recomputation */
   SN_RECOMPUTES
 } sn_recompute;
 

@@ -11,7 +11,6 @@
 #include "models/op/op.h"
 #include "models/record/checkpoint.h"
 #include "sim/graph/route.h"
-#include "sim/memory/pool.h"
 #include "sim/parallel/shard.h"
 #include "sim/schedule/schedule_sqrt.h"
 #include "sim/schedule/units.h"
@@ -31,6 +30,8 @@ typedef struct maker {
   uint32_t *temporary; /* memory-centric tensors made available by re-runs of the current step and the one before */
   uint32_t n_temporary;
   uint32_t *chain; /* layers to re-run, last first */
+  bool selective;  /* checkpoints are, */
+  bool *kept;      /* and keep these forward steps' results; NULL: none */
   sn_err *err;
 } maker;
 
@@ -113,9 +114,14 @@ static void set_layer_modes(maker *m) {
   }
 }
 
+/* Modules run again (sim/schedule/units.h). */
+static bool has_units(sn_recompute recompute) {
+  return recompute == SN_RECOMPUTE_UNITS || recompute == SN_RECOMPUTE_SELECTIVE || recompute == SN_RECOMPUTE_ATTENTION;
+}
+
 static void set_modes(maker *m, sn_recompute recompute) {
   const sn_route *route = m->route;
-  if (recompute == SN_RECOMPUTE_NONE || recompute == SN_RECOMPUTE_UNITS) return;
+  if (recompute == SN_RECOMPUTE_NONE || has_units(recompute)) return;
   if (recompute == SN_RECOMPUTE_OPTIMAL || recompute == SN_RECOMPUTE_DTR) return;
   if (recompute == SN_RECOMPUTE_LAYERS) {
     set_layer_modes(m);
@@ -244,8 +250,10 @@ static uint32_t rerun_end(const sn_route *route, uint32_t first, uint32_t end) {
 static sn_status rerun_unit(maker *m, const sn_units *units, uint32_t unit, uint32_t at_step) {
   uint32_t end = rerun_end(m->route, units->first[unit], units->first[unit + 1]);
   sn_status status = SN_OK;
-  for (uint32_t s = units->first[unit]; s < end && status == SN_OK; s++)
-    if (!sn_step_is_beside(m->route, &m->route->steps[s])) status = add_execution(m, s, at_step, true);
+  for (uint32_t s = units->first[unit]; s < end && status == SN_OK; s++) {
+    bool kept = m->kept && m->kept[s];
+    if (!kept && !sn_step_is_beside(m->route, &m->route->steps[s])) status = add_execution(m, s, at_step, true);
+  }
   return status;
 }
 
@@ -346,12 +354,14 @@ static sn_status make_staged_executions(maker *m, const sn_units *units, const b
 }
 
 /* The blocks of units of a recording that run again. `spans`: room for one a unit; how many there are. */
-static uint32_t find_spans(const sn_route *route, const sn_units *units, const bool *again, sn_record_span *spans) {
+static uint32_t find_spans(const sn_route *route, const sn_units *units, const bool *again, bool selective,
+                           sn_record_span *spans) {
   uint32_t n = 0, r = 0;
   for (uint32_t u = 0; u < units->count; u++) {
     uint32_t first = r;
     while (r < route->n_regions && route->regions[r].end <= units->first[u + 1]) r++;
-    if (r > first && !sn_units_stays(units, u) && (!again || again[u])) spans[n++] = (sn_record_span){first, r};
+    if (r > first && !sn_units_stays(units, u) && (!again || again[u]))
+      spans[n++] = (sn_record_span){first, r, selective};
   }
   return n;
 }
@@ -360,7 +370,7 @@ static uint32_t find_spans(const sn_route *route, const sn_units *units, const b
 static sn_status make_recorded_executions(maker *m, const sn_units *units, const bool *again) {
   sn_record_span *spans = calloc((size_t)units->count + 1, sizeof *spans);
   if (!spans) return sn_fail_memory(m->err);
-  uint32_t n = find_spans(m->route, units, again, spans), next = 0;
+  uint32_t n = find_spans(m->route, units, again, m->selective, spans), next = 0;
   const sn_route *route = n > 0 ? sn_shard_under(m->route, spans, n, m->err) : m->route;
   free(spans);
   if (!route) return m->err->code;
@@ -380,10 +390,21 @@ static sn_status execute_units(maker *m, const sn_units *units, const bool *agai
   return m->route->regions ? make_recorded_executions(m, units, again) : make_unit_executions(m, units, again);
 }
 
-static sn_status make_units(maker *m) {
+/* Results that stay where the others of their units are made again. */
+static sn_status keep_some(maker *m, const sn_units *units) {
+  m->kept = sn_selective_find(m->route, units);
+  const sn_route *held = m->kept ? sn_selective_hold(m->route, units, m->kept, m->err) : NULL;
+  if (!m->kept) sn_fail_memory(m->err);
+  if (held) m->route = m->schedule->route = held;
+  return m->err->code;
+}
+
+static sn_status make_units(maker *m, sn_unit_kind kind) {
   sn_units units;
-  sn_status status = sn_units_find(m->route, &units, m->err);
+  sn_status status = sn_units_find_kind(m->route, kind, &units, m->err);
+  if (status == SN_OK && m->selective && !m->route->regions) status = keep_some(m, &units);
   if (status == SN_OK) status = execute_units(m, &units, NULL);
+  free(m->kept);
   sn_units_clear(&units);
   return status;
 }
@@ -428,7 +449,11 @@ static sn_status make(maker *m, sn_recompute recompute) {
       m->executions && m->mode && m->available && m->temporary && m->chain ? SN_OK : sn_fail_memory(m->err);
   if (status == SN_OK) {
     set_modes(m, recompute);
-    status = recompute == SN_RECOMPUTE_UNITS ? make_units(m) : make_executions(m);
+    m->selective = recompute == SN_RECOMPUTE_SELECTIVE;
+    sn_unit_kind kind = m->selective                          ? SN_UNITS_BLOCKS
+                        : recompute == SN_RECOMPUTE_ATTENTION ? SN_UNITS_ATTENTION
+                                                              : SN_UNITS_CUT;
+    status = has_units(recompute) ? make_units(m, kind) : make_executions(m);
   }
   if (status == SN_OK) status = find_last_uses(m);
   m->schedule->executions = m->executions;
@@ -555,42 +580,6 @@ sn_schedule *sn_schedule_of(const sn_route *route, sn_execution *executions, uin
   if (!schedule) free(executions);
   sn_schedule_free(schedule);
   return NULL;
-}
-
-uint64_t sn_schedule_load(const sn_schedule *schedule) {
-  const sn_route *route = schedule->route;
-  bool *there = calloc((size_t)route->n_tensors + 1, sizeof *there);
-  uint64_t load = 0, most = 0;
-  for (uint32_t e = 0; there && e < schedule->n_executions; e++) {
-    const sn_execution *x = &schedule->executions[e];
-    const sn_step *step = sn_route_run(route, x->step, x->rerun);
-    const sn_access *accesses = &route->accesses[step->first_access];
-    for (uint32_t i = 0; i < step->n_accesses; i++) {
-      if (there[accesses[i].tensor]) continue;
-      there[accesses[i].tensor] = true;
-      load += sn_pool_round(route->tensors[accesses[i].tensor].bytes);
-    }
-    most = sn_max(most, load);
-    for (uint32_t i = 0; i < step->n_accesses; i++) {
-      if (!schedule->last_use[x->first_last_use + i]) continue;
-      there[accesses[i].tensor] = false;
-      load -= sn_pool_round(route->tensors[accesses[i].tensor].bytes);
-    }
-  }
-  free(there);
-  return most;
-}
-
-bool sn_schedule_same(const sn_schedule *a, const sn_schedule *b) {
-  if (a == b) return true;
-  if (a->route != b->route || a->n_executions != b->n_executions || a->reruns != b->reruns) return false;
-  for (uint32_t e = 0; e < a->n_executions; e++) {
-    const sn_execution *x = &a->executions[e], *y = &b->executions[e];
-    if (x->step != y->step || x->at_step != y->at_step || x->rerun != y->rerun) return false;
-    const bool *last = &a->last_use[x->first_last_use], *other = &b->last_use[y->first_last_use];
-    if (memcmp(last, other, sn_route_run(a->route, x->step, x->rerun)->n_accesses * sizeof *last) != 0) return false;
-  }
-  return true;
 }
 
 void sn_schedule_free(sn_schedule *schedule) {

@@ -12,6 +12,8 @@
  *   layers          speed-centric for ACT, LRN and POOL only; BN and DROPOUT outputs stay (docs/baselines.md, mxnet)
  *   units           where backward enters a unit (sim/schedule/units.h), all of its forward that backward needs runs
  *                   again, as torch.utils.checkpoint does
+ *   selective       the same, but for operations whose results stay (units.h)
+ *   attention       attention in parts runs again where its backward reads scores, all else stays
  *   sqrt            some outputs of stages stay, what lies between two runs again once (schedule_sqrt.h)
  *   optimal         depends on the memory there is (schedule_optimal.h, sim/make/optimal.h); here it re-runs nothing
  *   dtr             so too (schedule_dtr.h)

@@ -3,9 +3,11 @@
 
 #include "models/record/record_net.h"
 #include "sim/graph/route.h"
+#include "sim/schedule/schedule.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 static sn_op op_at(const sn_route *route, uint32_t step) {
   return route->layers[route->steps[step].layer].op;
@@ -196,6 +198,46 @@ static sn_status take_regions(const sn_route *route, sn_units *units, sn_err *er
   return SN_OK;
 }
 
+/* Of the model's modules, and what lies between them. */
+static sn_status take_blocks(const sn_route *route, sn_units *units, sn_err *err) {
+  size_t most = (size_t)route->first_backward + 1;
+  const char *latest = NULL;
+  *units = (sn_units){.first = calloc(most, sizeof *units->first), .stays = calloc(most, sizeof *units->stays)};
+  if (!units->first || !units->stays) return sn_fail_memory(err);
+  for (uint32_t s = 0; s < route->first_backward; s++) {
+    const char *block = sn_route_block(route, route->steps[s].layer);
+    bool same = block && latest ? strcmp(block, latest) == 0 : block == latest;
+    if (s > 0 && same) continue;
+    units->stays[units->count] = !block;
+    units->first[units->count++] = s;
+    latest = block;
+  }
+  units->first[units->count] = route->first_backward;
+  return SN_OK;
+}
+
+/* Attention in parts alone; all else stays. */
+static sn_status take_attention(const sn_route *route, sn_units *units, sn_err *err) {
+  size_t most = (size_t)route->first_backward + 1;
+  *units = (sn_units){.first = calloc(most, sizeof *units->first), .stays = calloc(most, sizeof *units->stays)};
+  if (!units->first || !units->stays) return sn_fail_memory(err);
+  for (uint32_t s = 0; s < route->first_backward; s++) {
+    const sn_layer *layer = &route->layers[route->steps[s].layer];
+    bool runs = layer->op == SN_ATTENTION && layer->attr->parts;
+    if (s > 0 && !runs && units->stays[units->count - 1]) continue;
+    units->stays[units->count] = !runs;
+    units->first[units->count++] = s;
+  }
+  units->first[units->count] = route->first_backward;
+  return SN_OK;
+}
+
+static bool has_blocks(const sn_route *route) {
+  uint32_t l = 1;
+  while (l < route->n_layers && !sn_route_block(route, l)) l++;
+  return l < route->n_layers;
+}
+
 /* Cuts: steps behind which one value alone lives on. */
 static sn_status find_by_cuts(const sn_route *route, sn_units *units, sn_err *err) {
   size_t tensors = (size_t)route->n_tensors + 1;
@@ -215,9 +257,12 @@ static sn_status find_by_cuts(const sn_route *route, sn_units *units, sn_err *er
 }
 
 /* Those of the whole, a part of which the route is; of a pipeline's stage in steps of the whole. */
-static sn_status find(const sn_route *route, sn_units *units, sn_err *err) {
-  if (!route->whole) return route->regions ? take_regions(route, units, err) : find_by_cuts(route, units, err);
-  sn_status status = find(route->whole, units, err);
+static sn_status find(const sn_route *route, sn_unit_kind kind, sn_units *units, sn_err *err) {
+  if (!route->whole && route->regions) return take_regions(route, units, err);
+  if (!route->whole && kind == SN_UNITS_ATTENTION) return take_attention(route, units, err);
+  if (!route->whole && kind == SN_UNITS_BLOCKS && has_blocks(route)) return take_blocks(route, units, err);
+  if (!route->whole) return find_by_cuts(route, units, err);
+  sn_status status = find(route->whole, kind, units, err);
   if (status != SN_OK || route->micros > 0) return status;
   for (uint32_t u = 0; u <= units->count && units->first; u++) {
     uint32_t s = units->first[u];
@@ -226,10 +271,14 @@ static sn_status find(const sn_route *route, sn_units *units, sn_err *err) {
   return status;
 }
 
-sn_status sn_units_find(const sn_route *route, sn_units *units, sn_err *err) {
-  sn_status status = find(route, units, err);
+sn_status sn_units_find_kind(const sn_route *route, sn_unit_kind kind, sn_units *units, sn_err *err) {
+  sn_status status = find(route, kind, units, err);
   if (status != SN_OK) sn_units_clear(units);
   return status;
+}
+
+sn_status sn_units_find(const sn_route *route, sn_units *units, sn_err *err) {
+  return sn_units_find_kind(route, SN_UNITS_CUT, units, err);
 }
 
 uint32_t sn_units_modules(const sn_units *units) {
@@ -252,4 +301,93 @@ uint32_t sn_units_of(const sn_units *units, const sn_route *route, uint32_t step
     *(units->first[middle] <= forward ? &low : &high) = middle;
   }
   return low;
+}
+
+/* ---- selective checkpoints ---- */
+
+/* Whether a policy keeps what a forward step makes; `products`: how many the unit has had. */
+static bool is_kept(const sn_route *route, const sn_step *step, uint32_t *products) {
+  const sn_layer *layer = &route->layers[step->layer];
+  if (step->kernel != SN_WHOLE) return false;
+  if (layer->op == SN_ATTENTION) return !layer->attr->parts;
+  return layer->op == SN_FC && !layer->attr->bias && ++*products % 2 == 1;
+}
+
+bool *sn_selective_find(const sn_route *route, const sn_units *units) {
+  bool *kept = calloc((size_t)route->first_backward + 1, sizeof *kept);
+  for (uint32_t u = 0; kept && u < units->count; u++) {
+    uint32_t products = 0;
+    for (uint32_t s = units->first[u]; s < units->first[u + 1]; s++)
+      kept[s] = is_kept(route, &route->steps[s], &products);
+  }
+  return kept;
+}
+
+static bool touches(const sn_route *route, uint32_t step, uint32_t tensor) {
+  const sn_step *at = &route->steps[step];
+  for (uint32_t i = 0; i < at->n_accesses; i++)
+    if (route->accesses[at->first_access + i].tensor == tensor) return true;
+  return false;
+}
+
+/* Of a unit: the last step whose backward needs anything of forward, and the last of those to go backward. */
+typedef struct span {
+  uint32_t last, until;
+} span;
+
+static span span_of(const sn_route *route, const sn_units *units, uint32_t unit) {
+  span found = {SN_NONE, 0};
+  for (uint32_t s = units->first[unit]; s < units->first[unit + 1]; s++) {
+    if (sn_step_is_beside(route, &route->steps[s]) || !sn_schedule_needs_forward(route, s)) continue;
+    uint32_t backward = route->backward_step[route->steps[s].layer];
+    found.last = s;
+    if (backward > found.until) found.until = backward;
+  }
+  return found;
+}
+
+/* Whether what a kept step has made is given back to nobody: all that the unit saves is there ahead of it. */
+static bool is_left(const sn_route *route, uint32_t step, span of) {
+  const sn_step *at = &route->steps[step];
+  if (of.last == SN_NONE || step != of.last) return of.last != SN_NONE && step > of.last;
+  for (uint32_t i = 0; i < at->n_accesses; i++) {
+    sn_access access = route->accesses[at->first_access + i];
+    if (access.mode == SN_WRITE && touches(route, route->backward_step[at->layer], access.tensor)) return false;
+  }
+  return true;
+}
+
+static uint32_t add_holds(const sn_route *route, uint32_t step, uint32_t until, sn_hold *holds, uint32_t n) {
+  const sn_step *at = &route->steps[step];
+  for (uint32_t i = 0; i < at->n_accesses; i++) {
+    sn_access access = route->accesses[at->first_access + i];
+    if (access.mode == SN_WRITE && !touches(route, until, access.tensor)) holds[n++] = (sn_hold){until, access.tensor};
+  }
+  return n;
+}
+
+const sn_route *sn_selective_hold(const sn_route *route, const sn_units *units, const bool *kept, sn_err *err) {
+  sn_hold *holds = malloc(((size_t)route->n_accesses + 1) * sizeof *holds);
+  uint32_t n = 0;
+  if (!holds) return sn_fail_memory(err), NULL;
+  for (uint32_t u = units->count; u-- > 0;) {
+    span of = span_of(route, units, u);
+    for (uint32_t s = units->first[u]; s < units->first[u + 1]; s++)
+      if (kept[s] && is_left(route, s, of)) n = add_holds(route, s, of.until, holds, n);
+  }
+  const sn_route *held = n > 0 ? sn_route_hold(route, holds, n, err) : route;
+  free(holds);
+  return held;
+}
+
+const sn_route *sn_selective_route(const sn_route *route, sn_err *err) {
+  sn_units units;
+  if (route->regions) return route;
+  if (sn_units_find_kind(route, SN_UNITS_BLOCKS, &units, err) != SN_OK) return NULL;
+  bool *kept = sn_selective_find(route, &units);
+  const sn_route *held = kept ? sn_selective_hold(route, &units, kept, err) : NULL;
+  if (!kept) sn_fail_memory(err);
+  free(kept);
+  sn_units_clear(&units);
+  return held;
 }

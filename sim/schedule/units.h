@@ -47,9 +47,36 @@ uint32_t sn_units_modules(const sn_units *units);
 
 /* Free with sn_units_clear(). */
 sn_status sn_units_find(const sn_route *route, sn_units *units, sn_err *err);
+/* Others, of which what lies between stays: the blocks of the model (models/net/modules.h), where nothing is known of
+ * blocks as SN_UNITS_CUT; each attention in parts, whose operations are one step. */
+typedef enum sn_unit_kind { SN_UNITS_CUT, SN_UNITS_BLOCKS, SN_UNITS_ATTENTION } sn_unit_kind;
+sn_status sn_units_find_kind(const sn_route *route, sn_unit_kind kind, sn_units *units, sn_err *err);
 void sn_units_clear(sn_units *units);
 
 /* The unit that the forward of a step's layer belongs to; units->count: none. O(log units). */
 uint32_t sn_units_of(const sn_units *units, const sn_route *route, uint32_t step);
+
+/* Selective: PyTorch's selective activation checkpointing, torch.utils.checkpoint with the contexts of
+ * create_selective_checkpoint_contexts(), as torchtitan's policy for operations has it. Units run again but for some
+ * operations, whose results stay from forward on:
+ *
+ *   products    of an FC without a bias (aten::mm), each second of a unit but not the others, from the first on; with
+ *               a bias it is aten::addmm, of which the policy keeps nothing
+ *   attention   of one kernel, with what that saves; in parts it is batched products and a softmax, computed again
+ *
+ * A kept result is given back once, where its operation would run again. PyTorch stops running a unit again where all
+ * is saved, and a product saves before it runs: what the last one has made nobody takes, and it stays until the last
+ * operation of the unit has gone backward, whose node holds the checkpoint.
+ */
+
+/* Per forward step of the route that `units` are of: its result is kept. From calloc(); NULL where memory is out. */
+bool *sn_selective_find(const sn_route *route, const sn_units *units);
+
+/* The route with what is given back to nobody held as long as its unit's checkpoint is: sn_route_hold()'s, or itself
+ * where nothing is left over. NULL after an error. */
+const sn_route *sn_selective_hold(const sn_route *route, const sn_units *units, const bool *kept, sn_err *err);
+
+/* The same of a route alone, whose blocks are units; of a recording itself. */
+const sn_route *sn_selective_route(const sn_route *route, sn_err *err);
 
 #endif

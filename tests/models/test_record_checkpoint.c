@@ -23,20 +23,21 @@ static uint64_t peak_under(const sn_net *net, const sn_record_span *spans, uint3
   return peak;
 }
 
-static uint64_t peak_under_all(const sn_net *net) {
+static uint64_t peak_under_all(const sn_net *net, bool selective) {
   sn_record_span spans[MOST];
   assert_true(net->recorded->n_regions <= MOST);
-  for (uint32_t r = 0; r < net->recorded->n_regions; r++) spans[r] = (sn_record_span){r, r + 1};
+  for (uint32_t r = 0; r < net->recorded->n_regions; r++) spans[r] = (sn_record_span){r, r + 1, selective};
   return peak_under(net, spans, net->recorded->n_regions);
 }
 
-/* "file,batch,apart,in place,globs,calls,units"; several globs stand in quotation marks. False: it has none. */
-static bool read_row(const char *line, char spec[256], unsigned *batch, unsigned long *units) {
+/* "file,batch,apart,in place,globs,calls,units,selective"; several globs stand in quotation marks. False: it has none. */
+static bool read_row(const char *line, char spec[256], unsigned *batch, unsigned long *units,
+                     unsigned long *selective) {
   char file[64], globs[64] = "";
   int read = 0;
   assert_int_equal(sscanf(line, "%63[^,],%u,%*u,%*u,%n", file, batch, &read), 2);
-  if (sscanf(line + read, "\"%63[^\"]\",%*u,%lu", globs, units) < 2 &&
-      sscanf(line + read, "%63[^,],%*u,%lu", globs, units) < 2)
+  if (sscanf(line + read, "\"%63[^\"]\",%*u,%lu,%lu", globs, units, selective) < 3 &&
+      sscanf(line + read, "%63[^,],%*u,%lu,%lu", globs, units, selective) < 3)
     return false;
   snprintf(spec, 256, DATA "%s:units=%s", file, globs);
   return true;
@@ -47,17 +48,18 @@ static void peaks_are_those_of_pytorch(void **state) {
   FILE *in = fopen(DATA "expected.csv", "r");
   char line[256], spec[256];
   unsigned batch, rows = 0;
-  unsigned long units;
+  unsigned long units, selective;
   assert_true(in && fgets(line, sizeof line, in));
   while (fgets(line, sizeof line, in)) {
-    if (!read_row(line, spec, &batch, &units)) continue;
+    if (!read_row(line, spec, &batch, &units, &selective)) continue;
     sn_net *net = load_net(spec, batch);
-    assert_int_equal(peak_under_all(net), units);
+    assert_int_equal(peak_under_all(net, false), units);
+    assert_int_equal(peak_under_all(net, true), selective);
     sn_net_free(net);
     rows++;
   }
   fclose(in);
-  assert_int_equal(rows, 18);
+  assert_int_equal(rows, 21);
 }
 
 /* Two blocks in one checkpoint: checkpoint(lambda x: second(first(x)), x), measured as those of golden.py. */
@@ -75,7 +77,7 @@ static void blocks_side_by_side_are_one_checkpoint(void **state) {
     char spec[256];
     snprintf(spec, sizeof spec, DATA "%s.rec.gz:units=%s", seen[i].file, seen[i].units);
     sn_net *net = load_net(spec, seen[i].batch);
-    const sn_record_span both = {0, 2};
+    const sn_record_span both = {0, 2, 0};
     assert_int_equal(net->recorded->n_regions, 2);
     assert_int_equal(peak_under(net, &both, 1), seen[i].bytes);
     sn_net_free(net);
@@ -96,7 +98,7 @@ static void operations_run_again_in_backward(void **state) {
   (void)state;
   sn_net *net = load_net(DATA "residual_cnn.rec.gz:units=1,2", 2);
   const struct sn_recorded *w = net->recorded;
-  const sn_record_span spans[] = {{0, 1}, {1, 2}};
+  const sn_record_span spans[] = {{0, 1, 0}, {1, 2, 0}};
   sn_arena *arena = sn_arena_new();
   const struct sn_recorded *made = sn_record_checkpoint(w, spans, 2, arena);
   assert_non_null(made);

@@ -93,6 +93,42 @@ def transformer(batch):
     return trained(model, torch.optim.AdamW(model.parameters()), loss)
 
 
+class Gated(nn.Module):
+    """A block as Llama's, without biases: products of matrices alone (aten.mm)."""
+
+    def __init__(self, width, heads, inner):
+        super().__init__()
+        self.heads, self.norm1, self.norm2 = heads, nn.RMSNorm(width), nn.RMSNorm(width)
+        self.query, self.key, self.value, self.out = (nn.Linear(width, width, bias=False) for _ in range(4))
+        self.gate, self.up, self.down = (nn.Linear(*sizes, bias=False) for sizes in ((width, inner), (width, inner), (inner, width)))
+
+    def forward(self, x):
+        y = self.norm1(x)
+        qkv = (each(y).unflatten(-1, (self.heads, -1)).transpose(1, 2) for each in (self.query, self.key, self.value))
+        x = x + self.out(F.scaled_dot_product_attention(*qkv, is_causal=True).transpose(1, 2).flatten(2))
+        y = self.norm2(x)
+        return x + self.down(F.silu(self.gate(y)) * self.up(y))
+
+
+class Decoder(nn.Module):
+    def __init__(self, blocks=3, width=64, heads=4, words=200):
+        super().__init__()
+        self.words, self.blocks = nn.Embedding(words, width), nn.Sequential(*(Gated(width, heads, 3 * width) for _ in range(blocks)))
+        self.head = nn.Linear(width, words, bias=False)
+
+    def forward(self, tokens):
+        return self.head(self.blocks(self.words(tokens)))
+
+
+def decoder(batch):
+    model = Decoder()
+
+    def loss():
+        tokens = torch.zeros(batch, 32, dtype=torch.long, device="cuda")
+        return F.cross_entropy(model(tokens).flatten(0, 1), tokens.flatten())
+    return trained(model, torch.optim.AdamW(model.parameters()), loss)
+
+
 class Grow(nn.Module):
     """Reads all values before it and adds one. Nobody reads `places`."""
 

@@ -6,7 +6,7 @@ import fnmatch
 import functools
 import importlib
 
-import oracle  # noqa: F401  ahead of torch
+import oracle  # ahead of torch
 import torch
 import torch.distributed as dist
 from snsim._gpu import FakeGpu

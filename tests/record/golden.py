@@ -21,6 +21,7 @@ RECORDINGS = {  # name: make, batches to ask about, globs of units
     "small_cnn": (models.small_cnn, (2, 3, 64), ""),
     "residual_cnn": (models.residual_cnn, (2, 3, 64), "1,2"),
     "transformer": (models.transformer, (2, 3, 16), "blocks.*"),
+    "decoder": (models.decoder, (2, 3, 16), "blocks.?"),
     "gan": (models.gan, (2, 3, 128), ""),
     "lstm": (models.lstm, (2, 3, 64), ""),
     "accumulated": (models.accumulated, (2, 3, 256), ""),
@@ -34,7 +35,7 @@ SHARDED = [("resnet18", 8, 4, "layer?.*", False), ("resnet18", 3, 5, "layer?.*",
            ("transformer", 3, 7, "blocks.*", False), ("residual_cnn", 8, 4, "1,2", True), ("dense", 8, 4, "blocks.*", False),
            ("small_cnn", 8, 4, "0,1,4,5,10", False), ("scaled_cnn", 8, 3, "1,2", True)]
 SHARDED_COLUMNS = ["file", "batch", "ranks", "units_glob", "peak_apart", "peak_units"]
-COLUMNS = ["file", "batch", "peak_apart", "peak_in_place", "units_glob", "unit_calls", "peak_units"]
+COLUMNS = ["file", "batch", "peak_apart", "peak_in_place", "units_glob", "unit_calls", "peak_units", "peak_selective"]
 
 
 def agree(name, batch, ours, tracked):
@@ -53,9 +54,15 @@ def rows_of(name, folder):
         apart = replay.peak(file, batch)
         agree(name, batch, apart, oracle.memtracker(make, batch))
         held, units = replay.checkpointed_peak(file, batch, globs) if globs else ("", "")
+        some = selective(make, batch, globs) if globs else ""
         if globs:
             agree(f"{name} with {globs}", batch, held, oracle.memtracker(make, batch, wrap=oracle.under_checkpoints(globs)))
-        yield [path.name, str(batch), apart, replay.peak(file, batch, True), globs, units, held]
+        yield [path.name, str(batch), apart, replay.peak(file, batch, True), globs, units, held, some]
+
+
+def selective(make, batch, globs):
+    """MemTracker's alone, where checkpoints keep some results."""
+    return oracle.memtracker(make, batch, wrap=oracle.under_checkpoints(globs, context_fn=oracle.products_and_attention))
 
 
 def write_sharded(folder):

@@ -15,16 +15,17 @@ static uint64_t total(sn_live l) {
 typedef struct expected {
   char file[64], globs[64];
   unsigned batch;
-  unsigned long apart, in_place, units; /* units: 0 without globs */
+  unsigned long apart, in_place, units, selective; /* the last two: 0 without globs */
 } expected;
 
-/* "file,batch,apart,in place,globs,calls,units"; several globs stand in quotation marks. */
+/* "file,batch,apart,in place,globs,calls,units,selective"; several globs stand in quotation marks. */
 static expected read_row(const char *line) {
   expected e = {0};
   int read = 0;
   assert_int_equal(sscanf(line, "%63[^,],%u,%lu,%lu,%n", e.file, &e.batch, &e.apart, &e.in_place, &read), 4);
   const char *rest = line + read;
-  if (sscanf(rest, "\"%63[^\"]\",%*u,%lu", e.globs, &e.units) < 2) sscanf(rest, "%63[^,],%*u,%lu", e.globs, &e.units);
+  if (sscanf(rest, "\"%63[^\"]\",%*u,%lu,%lu", e.globs, &e.units, &e.selective) < 3)
+    sscanf(rest, "%63[^,],%*u,%lu,%lu", e.globs, &e.units, &e.selective);
   return e;
 }
 
@@ -41,11 +42,13 @@ static void live_bytes_are_pytorchs(void **state) {
     assert_int_equal(total(live_of(path, net, "pytorch", (sn_iteration){0})), e.in_place);
     assert_int_equal(total(live_of(path, net, "pytorch-1.7", (sn_iteration){0})), e.apart);
     if (e.units) assert_int_equal(total(live_of(path, net, "pytorch+recompute=units", (sn_iteration){0})), e.units);
+    if (e.units)
+      assert_int_equal(total(live_of(path, net, "pytorch+recompute=selective", (sn_iteration){0})), e.selective);
     with_units += e.units > 0;
     sn_net_free(net);
   }
   fclose(in);
-  assert_true(with_units >= 18);
+  assert_true(with_units >= 21);
 }
 
 static void all_strategies_are_planned_or_refused(void **state) {
@@ -53,6 +56,7 @@ static void all_strategies_are_planned_or_refused(void **state) {
   static const char *const files[] = {"small_cnn",   "residual_cnn", "transformer", "gan",       "lstm",
                                       "accumulated", "resnet18",     "dense",       "scaled_cnn"};
   static const char *const strategies[] = {"pytorch+recompute=optimal",
+                                           "pytorch+recompute=selective",
                                            "pytorch+offload",
                                            "pytorch+offload+recompute=units",
                                            "baseline",

@@ -96,6 +96,8 @@ static bool open_world(world *w, uint64_t seed) {
   if (w->iteration.precision == SN_BF16 && w->iteration.mesh.zero > 0) w->iteration.master = true;
   w->strategy = random_strategy(&w->dice);
   choose_stage(w);
+  bool selects = w->strategy.recompute == SN_RECOMPUTE_UNITS && sn_mesh_size(&w->iteration.mesh, SN_MESH_PP) == 1;
+  if (selects && prng_chance(&w->dice, 50)) w->strategy = parse_strategy("pytorch+recompute=selective");
   if (w->net) w->costs = sn_costs_new_in(w->net, &w->device, w->iteration, &err);
   if (w->costs) w->route = sn_schedule_route(w->net, w->strategy, w->iteration, w->costs, &err);
   if (w->route) w->schedule = sn_schedule_new(w->route, w->strategy.recompute, &err);
