@@ -109,7 +109,8 @@ static void meshes_have_one_text(void **state) {
                                          {"prefetch=1,fsdp=8,reshard=yes", "fsdp=8"},
                                          {"dp=2,fsdp=4", "fsdp=4,dp=2"},
                                          {"view=yes,dp=8,bucket=25MiB", "dp=8,view=yes"},
-                                         {"fsdp=8,reshard=4,reduce=bf16", "fsdp=8,reshard=4,reduce=bf16"}};
+                                         {"fsdp=8,reshard=4,reduce=bf16", "fsdp=8,reshard=4,reduce=bf16"},
+                                         {"fsdp=8,reshard=8", "fsdp=8"}};
   for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
     sn_mesh mesh, again;
     sn_err err = SN_ERR_INIT;
@@ -131,6 +132,7 @@ static void bad_meshes_are_refused(void **state) {
       {"fsdp=65536,dp=2", "take fewer"}, {"fsdp=99999999999999999999", "none of"},
       {"fsdp=8,,", "\"\" is no key"},    {"fsdp=-1", "none of"},
       {"dp=8,bucket=1", "1MiB to 1TiB"}, {"fsdp=8,prefetch=17", "1 to 16"},
+      {"fsdp=8,reshard=3", "divide"},    {"fsdp=8,reshard=16", "divide"},
   };
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
     sn_mesh mesh = {0};
@@ -151,6 +153,8 @@ static void sizes_are_looked_for(void **state) {
       {"prefetch=2,fsdp", "fsdp,prefetch=2", "fsdp=8,prefetch=2", ""},
       {"dp,bucket=50MiB", "dp,bucket=50MiB", "dp=8,bucket=50MiB", ""},
       {"dp,view=yes", "dp,view=yes", "dp=8,view=yes", ""},
+      {"fsdp,reshard=4", "fsdp,reshard=4", "fsdp=8,reshard=4", ""},
+      {"fsdp,reshard=16", "fsdp,reshard=16", "fsdp=8", ""},
       {"dp=2,fsdp,reshard=no", "fsdp,dp=2,reshard=no", "fsdp=8,dp=2,reshard=no", "dp=2"},
       {"dp,fsdp=4,keep-last=yes", "fsdp=4,dp,keep-last=yes", "fsdp=4,dp=8,keep-last=yes", "fsdp=4,keep-last=yes"}};
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
