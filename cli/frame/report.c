@@ -142,11 +142,12 @@ void sn_report_disk(double bandwidth, FILE *out) {
 
 /* Of a question's head: ", frozen: conv*, host 40 us, run and not trained, on rtx4090" */
 static void print_end(const sn_run *run, FILE *f) {
+  char gpus[SN_RUN_GPUS];
   if (*run->conditions.freeze) sn_table_printf(f, ", frozen: %s", run->conditions.freeze);
   if (*run->conditions.host_us) sn_table_printf(f, ", host %s us", run->conditions.host_us);
   if (run->conditions.inference) fputs(", run and not trained", f);
   fputs(", on ", f);
-  sn_gpus_print_name(run, f);
+  sn_table_print_clean(f, sn_run_gpus(run, gpus));
 }
 
 /* "vit_b_16, batch 512 of 224x224, amp-bf16, on rtx4090: " */

@@ -53,6 +53,9 @@ static int64_t out_of(const sn_sweep_row *row) {
 static int64_t in_of(const sn_sweep_row *row) {
   return (int64_t)row->prefetch_bytes;
 }
+static int64_t copies_of(const sn_sweep_row *row) {
+  return sn__sweep_copies(row);
+}
 static int64_t iteration_of(const sn_sweep_row *row) {
   return row->iteration_ns;
 }
@@ -60,10 +63,10 @@ static int64_t iteration_of(const sn_sweep_row *row) {
 static const struct {
   const char *name;
   number_value *value;
-} numbers[] = {{"batch", batch_of},           {"image", image_of}, {"memory", memory_of}, {"shared", shared_of},
-               {"limit", limit_of},           {"fits", fits_of},   {"device", device_of}, {"peak", peak_of},
-               {"accumulate", accumulate_of}, {"pool", pool_of},   {"out", out_of},       {"in", in_of},
-               {"iteration", iteration_of}};
+} numbers[] = {{"batch", batch_of},           {"image", image_of},        {"memory", memory_of}, {"shared", shared_of},
+               {"limit", limit_of},           {"fits", fits_of},          {"device", device_of}, {"peak", peak_of},
+               {"accumulate", accumulate_of}, {"pool", pool_of},          {"out", out_of},       {"in", in_of},
+               {"copies", copies_of},         {"iteration", iteration_of}};
 
 /* The different texts of a column, in the order in which they come, and which one each row has. */
 typedef struct names {
