@@ -49,6 +49,44 @@ def recorded(model):
     return snsim.record(model, (torch.empty(2, 3, 224, 224),), optimizer=torch.optim.AdamW)
 
 
+def accumulating(batch):
+    """A loop of two passes an update, whose loss is in no module."""
+    model = Net().cuda()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def step():
+        for _ in range(2):
+            nn.functional.cross_entropy(model(torch.randn(batch, 3, 64, 64, device="cuda")), torch.zeros(batch, dtype=torch.long, device="cuda")).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    return [model], [optimizer], step
+
+
+def losing(batch):
+    """The fullest moment is in the loss of the second pass."""
+    model = nn.Sequential(nn.Sequential(nn.Linear(64, 64), nn.Linear(64, 64)), nn.Linear(64, 4000)).cuda()
+
+    def step():
+        for _ in range(2):
+            loss = nn.functional.cross_entropy(model(torch.randn(batch, 64, device="cuda")), torch.zeros(batch, dtype=torch.long, device="cuda"))
+            loss.backward()
+        model.zero_grad()
+    return [model], [], step
+
+
+class Where(unittest.TestCase):
+    """Of loops of several passes."""
+
+    def test_blocks_of_a_later_pass_are_blocks(self):
+        answer = snsim.estimate(snsim.record(accumulating), batch=64, gpu="rtx4090").data["answer"]
+        names = {group["group"] for group in answer["where"]}
+        self.assertTrue({"kept by stages.0, 4 blocks", "kept by stages.2, 4 blocks"} <= names, names)
+
+    def test_a_moment_outside_of_modules_has_a_name(self):
+        answer = snsim.estimate(snsim.record(losing), batch=4096, gpu="rtx4090").data["answer"]
+        self.assertEqual(answer["where_moment"], "in forward of _log_softmax#2")
+
+
 class Advice(unittest.TestCase):
     def test_checkpoints_take_what_was_predicted(self):
         batch, tried = 512, 0
