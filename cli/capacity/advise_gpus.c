@@ -57,8 +57,8 @@ static const sn_way *best_of(const sn_ways *ways) {
 
 static void print_heading(const sn_question *q, FILE *out) {
   sn_capacity_print_net("how to split", q->args->net, q->net->name, out);
-  sn_capacity_print_batch(q->net, out);
-  fprintf(out, " a GPU at most, over %" PRIu32 " GPUs", q->args->gpus);
+  sn_capacity_print_batch(q->net, " a GPU at most", out);
+  fprintf(out, ", over %" PRIu32 " GPUs", q->args->gpus);
   if (q->args->global_batch) fprintf(out, ", %" PRIu32 " an update", q->args->global_batch);
   sn_capacity_print_where(q, out);
   fputs("\n\n", out);

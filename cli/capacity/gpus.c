@@ -13,7 +13,7 @@ static bool is_of_tokens(const sn_question *q) {
 }
 
 const char *sn_gpus_unit(const sn_question *q) {
-  return is_of_tokens(q) ? "tokens" : "images";
+  return q->net->recorded ? "samples" : is_of_tokens(q) ? "tokens" : "images";
 }
 
 /* Of all GPUs. */

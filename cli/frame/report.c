@@ -110,8 +110,9 @@ static double known_share(const sn_run *run) {
   return all > 0 ? known / all : 0;
 }
 
-/* Of tokens; a file's network where its batch has one column. */
+/* Of tokens; a file's network where its batch has one column, but for recordings, which do not tell. */
 bool sn_report_is_of_sequences(const sn_run *run) {
+  if (sn_net_is_recording(run->net)) return false;
   return sn_net_is_sequence(run->net) || (sn_net_is_file(run->net) && run->image_width == 1);
 }
 

@@ -101,13 +101,16 @@ static const char *shown(const sn__axis *axis, const sn_sweep_row *row, char tit
 
 /* ---- data ---- */
 
-static void write_head(const sn_sweep_line *h, FILE *out) {
+static void write_head(const sn_sweep *sweep, FILE *out) {
+  const sn_sweep_line *h = &sweep->head;
   fprintf(out, "{\"sweep\":{\"id\":%" PRId64 ",\"created\":", h->id);
   sn_quote_json(h->created, out);
   fputs(",\"version\":", out);
   sn_quote_json(h->version, out);
   fputs(",\"grid\":", out);
   sn_quote_json(h->grid, out);
+  fputs(",\"unit\":", out);
+  sn_quote_json(sn_sweep_unit(sweep), out);
   fprintf(out, ",\"points\":%" PRIu32 ",\"stored\":%" PRIu32 ",\"fit\":%" PRIu32 ",\"failed\":%" PRIu32 "}",
           h->n_points, h->n_stored, h->n_fit, h->n_failed);
 }
@@ -162,7 +165,7 @@ static sn_status write_data(const void *content, FILE *out, sn_err *err) {
   int n_axes = sn__axes(axes);
   for (int t = 0; t < n_axes; t++)
     if (find_names(sweep, &axes[t], &all[t], err) != SN_OK) return err->code;
-  write_head(&sweep->head, out);
+  write_head(sweep, out);
   write_names(axes, n_axes, all, out);
   write_columns(sweep, axes, n_axes, all, out);
   write_failures(sweep, out);

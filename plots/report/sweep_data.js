@@ -25,7 +25,7 @@ function nameMemories() {
 
 nameNumbers("pool_limit", columns.limit, (limit) => (limit ? bytes(limit) : "all"));
 const OF_TOKENS = sweep.grid.includes("\"sequences\":["); /* then the images' sizes are lengths of sequences */
-const UNIT = OF_TOKENS ? "sequences" : "images";
+const UNIT = sweep.unit;
 const IMAGE = OF_TOKENS ? "sequence" : "image";
 nameNumbers("image_size", columns.image, (size) => (!size ? "own" : OF_TOKENS ? size + " tokens" : size + " x " + size));
 nameNumbers("batches", columns.accumulate, String);
