@@ -53,9 +53,11 @@ static const char *state_name(const sn_run *run) {
 
 void sn_report_seen(const sn_device *d, FILE *out) {
   char least[SN_UNIT_TEXT], most[SN_UNIT_TEXT];
-  if (d->library_context_seen[0])
-    fprintf(out, "; %s to %s seen", sn_print_bytes(d->library_context_seen[0], least),
-            sn_print_bytes(d->library_context_seen[1], most));
+  if (!d->library_context_seen[0]) return;
+  sn_print_bytes(d->library_context_seen[0], least);
+  sn_print_bytes(d->library_context_seen[1], most);
+  bool one = strcmp(least, most) == 0;
+  fprintf(out, one ? "; %s seen" : "; %s to %s seen", least, most);
 }
 
 /* Of a known GPU whose rows count with its own figure, and not with --context's. */
