@@ -209,8 +209,8 @@ static const char *note_of(const sn_net *net, sn_arena *arena) {
   if (net->recorded->backwards > 1)
     passes =
         sn_arena_print(arena,
-                       "its loop has %" PRIu32 " backward passes: nothing is planned to run again or to leave, and "
-                       "strategies that differ in that alone are one",
+                       "its loop has %" PRIu32 " backward passes: samples/s count the batch once a step, nothing is "
+                       "planned to run again or to leave, and strategies that differ in that alone are one",
                        net->recorded->backwards);
   if (!assumed || !passes) return NULL;
   return sn_arena_print(arena, "%s%s%s%s%s", compiled, *compiled && *passes ? "; " : "", passes,
