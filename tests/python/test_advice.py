@@ -74,6 +74,18 @@ def losing(batch):
     return [model], [], step
 
 
+def holding(batch, to_none=True):
+    """Batches that the loop holds, of which the second one is seen for the first time behind a backward pass."""
+    model = nn.Linear(64, 64).cuda()
+    parts = [torch.randn(batch, 64, device="cuda") for _ in range(2)]
+
+    def step():
+        for part in parts:
+            model(part).mean().backward()
+        model.zero_grad(set_to_none=to_none)
+    return [model], [], step
+
+
 class Where(unittest.TestCase):
     """Of loops of several passes."""
 
@@ -85,6 +97,13 @@ class Where(unittest.TestCase):
     def test_a_moment_outside_of_modules_has_a_name(self):
         answer = snsim.estimate(snsim.record(losing), batch=4096, gpu="rtx4090").data["answer"]
         self.assertEqual(answer["where_moment"], "in forward of _log_softmax#2")
+
+
+    def test_a_batch_that_stays_is_no_gradient(self):
+        for to_none, gradients in ((True, 0), (False, 4 * (64 * 64 + 64))):
+            rec = snsim.record(lambda batch, to_none=to_none: holding(batch, to_none))
+            stays = snsim.estimate(rec, batch=32, gpu="rtx4090").row().data["persistent"]
+            self.assertEqual((stays["parameter_gradients"], stays["auxiliary"]), (gradients, 2 * 32 * 64 * 4))
 
 
 class Advice(unittest.TestCase):
