@@ -93,8 +93,12 @@ void sn_capacity_print_context(const sn_question *q, FILE *out) {
 void sn_capacity_print_where(const sn_question *q, FILE *out) {
   char text[SN_UNIT_TEXT];
   const sn_device *d = &q->device;
+  const sn_mesh *mesh = &q->options.iteration.mesh;
+  bool shared = !sn_mesh_is_one(mesh) && !mesh->sought;
   fputs(", on ", out);
+  if (shared) fprintf(out, "%" PRIu32 " ", sn_mesh_world(mesh));
   sn_table_print_clean(out, d->name);
+  if (shared) fprintf(out, " with %s", mesh->text);
   if (*q->args->gpu_why) fprintf(out, " (%s)", q->args->gpu_why);
   fprintf(out, ": %s usable%s\n", sn_print_bytes(d->memory_bytes + q->margin_bytes, text),
           d->memory_nominal ? " (of the nominal size: what CUDA reports is not known)" : "");
