@@ -7,6 +7,7 @@
 #include "models/record/record_net.h"
 #include "sim/device/device.h"
 #include "sim/device/link.h"
+#include "sim/graph/freeze.h"
 #include "sim/graph/resident.h"
 #include "sim/graph/route.h"
 #include "sim/parallel/times.h"
@@ -282,12 +283,27 @@ static double recorded_seconds(const sn_net *net, const sn_device *device) {
   return seconds;
 }
 
-/* A model's forward is one product of three as large; of a recording all are known. */
+/* A product's forward is one of three as large: backward makes its input's gradient and its weight's, of a frozen one the
+ * input's alone, and none ahead of the first that is trained. */
+static double model_flops(const sn_net *net, sn_iteration i) {
+  bool begun = false;
+  double flops = 0;
+  for (uint32_t l = 0; l < net->n_layers; l++) {
+    const sn_layer *layer = &net->layers[l];
+    bool trained = sn_freeze_trains_shared(i.freeze, net, layer);
+    begun = begun || trained;
+    bool weighs = layer->parameters > 0 || layer->attr->weights_of != 0;
+    int products = i.inference || !begun ? 1 : trained || !weighs ? 3 : 2;
+    flops += 2.0 * products * (double)layer->macs;
+  }
+  return flops * sn_iteration_batches(i);
+}
+
+/* Of a recording all products are known. */
 void sn_result_judge_shared(const sn_net *net, const sn_device *device, sn_iteration i, sn_result *r) {
   const sn_arithmetic how = sn_device_arithmetic(device, i.precision, true, sn_precision_parameter_bytes(i.precision));
   double gpus = (double)sn_mesh_size(&i.mesh, SN_MESH_TP) * sn_mesh_size(&i.mesh, SN_MESH_PP);
-  double flops = 6.0 * (double)net->macs * sn_iteration_batches(i);
-  double seconds = net->recorded ? recorded_seconds(net, device) : flops / how.flops;
+  double seconds = net->recorded ? recorded_seconds(net, device) : model_flops(net, i) / how.flops;
   r->shared.communicator_bytes = device->communicator_bytes;
   if (r->iteration_ns > 0) r->shared.flops_share = seconds / ((double)r->iteration_ns / 1e9) / gpus;
 }
