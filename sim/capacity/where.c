@@ -295,7 +295,8 @@ static bool predicts_positions(const search *s) {
 
 static const char *advice_of(const search *s, const group *g) {
   const sn_iteration iteration = s->options->iteration;
-  bool checkpoints = s->strategy.recompute == SN_RECOMPUTE_NONE && !iteration.inference;
+  bool several = s->net->recorded && s->net->recorded->backwards > 1; /* whose blocks are not planned */
+  bool checkpoints = s->strategy.recompute == SN_RECOMPUTE_NONE && !iteration.inference && !several;
   switch (g->kind) {
   case ATTENTIONS:
   case MLPS:

@@ -43,11 +43,16 @@ static sn_status check_recording(const struct sn_recorded *w, bool pipeline, boo
   const char *name = w->record->name;
   if (w->backwards == 0)
     return sn_fail(err, SN_BAD_INPUT, "%s: its loop does not train, and fsdp and dp are of training", name);
+  if (sn_recorded_checkpoints(w))
+    return sn_fail(err, SN_BAD_INPUT,
+                   "%s: its loop runs blocks again itself, which is not simulated on several GPUs; record it without "
+                   "checkpoints, and ask with --strategy pytorch+recompute=units",
+                   name);
   if (w->backwards > 1)
     return sn_fail(err, SN_BAD_INPUT,
                    "%s: its loop goes backward %" PRIu32 " times, which is not simulated on several GPUs; record it "
                    "with one backward pass a step",
-                   name, w->backwards);
+                   name, w->record->passes > 0 ? w->record->passes : w->backwards);
   if (pipeline)
     return sn_fail(err, SN_BAD_INPUT, "%s: a recording is not cut into stages yet; ask for fsdp or dp", name);
   if (w->record->n_parameters == 0 || !sn_record_has_rows(w->record))

@@ -1,5 +1,6 @@
 """What an estimate says to change is done: its lines of Python are executed on the model, that is recorded, and must take what was
 predicted. Skipped without PyTorch."""
+import functools
 import importlib.util
 import os
 import sys
@@ -104,6 +105,23 @@ class Where(unittest.TestCase):
             rec = snsim.record(lambda batch, to_none=to_none: holding(batch, to_none))
             stays = snsim.estimate(rec, batch=32, gpu="rtx4090").row().data["persistent"]
             self.assertEqual((stays["parameter_gradients"], stays["auxiliary"]), (gradients, 2 * 32 * 64 * 4))
+
+
+    def test_checkpoints_of_the_loop_are_no_passes(self):
+        from torch.utils.checkpoint import checkpoint
+        for again, text in ((True, "its loop runs blocks again itself: nothing else is planned"), (False, None)):
+            model = Net()
+            for block in model.stages[0]:
+                if again:
+                    block.forward = functools.partial(checkpoint, block.forward, use_reentrant=False)
+            rec = snsim.record(model, ((2, 3, 64, 64),))
+            answer = snsim.estimate(rec, batch=64, gpu="rtx4090").data["answer"]
+            if again:
+                self.assertRaisesRegex(snsim.Error, "runs blocks again itself", snsim.estimate, rec, batch=64, gpu="rtx4090", parallel="fsdp=8")
+            said = answer.get("note", "")
+            self.assertTrue(text in said if text else "its loop" not in said, said)
+        answer = snsim.estimate(snsim.record(accumulating), batch=4, gpu="rtx4090").data["answer"]
+        self.assertIn("its loop has 2 backward passes", answer["note"])
 
 
 class Advice(unittest.TestCase):
