@@ -7,9 +7,11 @@
 #include "db/sweep.h"
 
 #include "db/store_internal.h"
+#include "models/zoo/zoo.h"
 #include "sim/sweep/grid.h"
 
 #include <assert.h>
+#include <string.h>
 
 #ifndef SNSIM_VERSION
 #define SNSIM_VERSION "unknown"
@@ -19,6 +21,13 @@ bool sn_sweep_row_beats(const sn_sweep_row *row, const sn_sweep_row *best) {
   if (!best || row->images_per_second != best->images_per_second)
     return !best || row->images_per_second > best->images_per_second;
   return row->peak_device_bytes < best->peak_device_bytes;
+}
+
+const char *sn_sweep_unit(const sn_sweep *sweep) {
+  const char *unit = sweep->n_rows > 0 ? sn_net_unit(sweep->rows[0].net) : "images";
+  for (uint32_t i = 1; i < sweep->n_rows; i++)
+    if (strcmp(sn_net_unit(sweep->rows[i].net), unit) != 0) return "images";
+  return unit;
 }
 
 /* ---- one statement ---- */

@@ -66,6 +66,9 @@ typedef struct sn_sweep {
   struct sn_arena *arena;
 } sn_sweep;
 
+/* What its batches are of, "images" where networks differ in that. */
+const char *sn_sweep_unit(const sn_sweep *sweep);
+
 sn_status sn_sweep_find(sn_store *store, const char *grid, int64_t *id, sn_err *err);
 sn_status sn_sweep_create(sn_store *store, const char *grid, uint32_t n_points, int64_t *id, sn_err *err);
 sn_status sn_sweep_enter(sn_store *store, int64_t id, uint32_t *session, sn_err *err);

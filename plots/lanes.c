@@ -75,8 +75,12 @@ static kind kind_of(const sn_timeline *t, const sn_bar *bar) {
   }
 }
 
+/* Without transfers, which run beside what computes. */
 static void sum_kinds(const sn_timeline *t, int64_t *ns) {
-  for (uint32_t b = 0; b < t->n_bars; b++) ns[kind_of(t, &t->bars[b])] += t->bars[b].end_ns - t->bars[b].begin_ns;
+  for (uint32_t b = 0; b < t->n_bars; b++) {
+    const sn_bar *bar = &t->bars[b];
+    if (bar->lane < SN_LANE_TP) ns[kind_of(t, bar)] += bar->end_ns - bar->begin_ns;
+  }
 }
 
 /* ---- columns ---- */

@@ -82,7 +82,8 @@ typedef struct sn__sweep_chart {
 } sn__sweep_chart;
 
 /* ---- sweep_world.c ---- */
-uint64_t sn__sweep_world(const sn_sweep_row *row); /* GPUs of its mesh */
+uint64_t sn__sweep_world(const sn_sweep_row *row);  /* GPUs of its mesh */
+uint32_t sn__sweep_copies(const sn_sweep_row *row); /* those of them that see images of their own */
 void sn__sweep_add_schemes(sn__sweep_chart *chart, const sn_sweep_row *const *rows, uint32_t n_rows);
 const char *sn__sweep_scheme(const sn__sweep_chart *chart, unsigned curve, char text[SN_MESH_TEXT]);
 bool sn__sweep_is_of_scheme(const sn__sweep_chart *chart, unsigned curve, const sn_sweep_row *row);

@@ -14,14 +14,14 @@ sn__unit sn__unit_for(uint64_t most) {
 
 void sn__put_subject(FILE *out, const sn__chart *chart, void (*put)(FILE *out, const char *text, size_t most)) {
   const sn_run *first = chart->curves[0].run;
-  char title[SN_NET_SPEC];
+  char title[SN_NET_SPEC], gpus[SN_RUN_GPUS];
   bool net = true, batch = true, gpu = true, precision = strcmp(first->conditions.precision, "fp32") != 0,
        freeze = *first->conditions.freeze;
   for (unsigned i = 1; i < chart->n_curves; i++) {
     const sn_run *run = chart->curves[i].run;
     net = net && strcmp(run->net, first->net) == 0;
     batch = batch && run->batch == first->batch;
-    gpu = gpu && strcmp(run->gpu, first->gpu) == 0;
+    gpu = gpu && strcmp(run->gpu, first->gpu) == 0 && strcmp(run->conditions.parallel, first->conditions.parallel) == 0;
     precision = precision && strcmp(run->conditions.precision, first->conditions.precision) == 0;
     freeze = freeze && strcmp(run->conditions.freeze, first->conditions.freeze) == 0;
   }
@@ -34,7 +34,7 @@ void sn__put_subject(FILE *out, const sn__chart *chart, void (*put)(FILE *out, c
   }
   if (gpu) {
     fputs(", on ", out);
-    put(out, first->gpu, 32);
+    put(out, sn_run_gpus(first, gpus), 60);
   }
   if (!chart->timeline || chart->kind == SN_PLOT_CORUN) return;
   fputs(chart->form == SN__FORM_TEXT ? ":\n" : ": ", out);

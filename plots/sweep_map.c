@@ -90,7 +90,7 @@ static const char *x_word(const sn__sweep_chart *chart) {
 }
 
 static const char *unit(const sn__sweep_chart *chart) {
-  return sn__sweep_is_of_sequences(chart) ? "sequences" : "images";
+  return sn_net_unit(chart->rows[0]->net);
 }
 
 static void put_sentence(FILE *out, const map *m, const char *separator,

@@ -350,7 +350,7 @@ static void put_speed_panel(FILE *out, const frame *f) {
             "font ',%s'\n",
             legend_rows(f->chart), sn__look_of(f->chart->form)->key_font);
   put_y_range(out, f, f->least_images, f->most_images);
-  fprintf(out, "set title '%s per second%s'\n", sn__sweep_is_of_sequences(f->chart) ? "sequences" : "images",
+  fprintf(out, "set title '%s per second%s'\n", sn_net_unit(f->chart->rows[0]->net),
           f->chart->x == SN_PLOT_X_WORLD ? ", all GPUs" : "");
   put_curves(out, f, 3, true);
   put_limit(out, f, true);

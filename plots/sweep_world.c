@@ -24,6 +24,11 @@ uint64_t sn__sweep_world(const sn_sweep_row *row) {
   return sn_mesh_world(&mesh);
 }
 
+uint32_t sn__sweep_copies(const sn_sweep_row *row) {
+  sn_mesh mesh = mesh_of(row);
+  return sn_mesh_copies(&mesh);
+}
+
 /* The axis that grows; SN_MESH_AXES: one GPU. */
 static sn_mesh_axis growing(const sn_mesh *mesh) {
   sn_mesh_axis axis = SN_MESH_AXES;

@@ -76,7 +76,7 @@ static uint64_t over_bound(const sn_combination *c) {
 
 static void print_heading(const adviser *a, FILE *out) {
   sn_capacity_print_net("advice for", a->args->net, a->question.net->name, out);
-  sn_capacity_print_batch(a->question.net, out);
+  sn_capacity_print_batch(a->question.net, "", out);
   sn_capacity_print_where(&a->question, out);
   fputs("\n\n", out);
 }

@@ -66,7 +66,7 @@ static sn_status print_line(const sn_optimum_line *line, const sn_out *out, sn_e
 
 static sn_status print_tables(const sn_question *q, const sn_optimum *o, const sn_out *out, sn_err *err) {
   sn_capacity_print_net("front of", q->args->net, q->net->name, out->stream);
-  sn_capacity_print_batch(q->net, out->stream);
+  sn_capacity_print_batch(q->net, "", out->stream);
   sn_capacity_print_where(q, out->stream);
   fputs("\nrules, without workspaces; the optimum of re-running in the same memory; and with copies, which is\n"
         "--strategy liveness+offload+recompute=optimal --workspace none\n\n",

@@ -57,8 +57,8 @@ static const sn_way *best_of(const sn_ways *ways) {
 
 static void print_heading(const sn_question *q, FILE *out) {
   sn_capacity_print_net("how to split", q->args->net, q->net->name, out);
-  sn_capacity_print_batch(q->net, out);
-  fprintf(out, " a GPU at most, over %" PRIu32 " GPUs", q->args->gpus);
+  sn_capacity_print_batch(q->net, " a GPU at most", out);
+  fprintf(out, ", over %" PRIu32 " GPUs", q->args->gpus);
   if (q->args->global_batch) fprintf(out, ", %" PRIu32 " an update", q->args->global_batch);
   sn_capacity_print_where(q, out);
   fputs("\n\n", out);
@@ -73,8 +73,12 @@ static void print_count(const sn_ways *ways, FILE *out) {
   }
   fprintf(out,
           "%" PRIu32 " meshes, %" PRIu32 " ways with strategies and batches: %" PRIu32 " planned, %" PRIu32
-          " fit, %" PRIu32 " on the front of memory and time\n\n",
+          " fit, %" PRIu32 " on the front of memory and time\n",
           ways->meshes, ways->n_all, planned, fit, front);
+  if (ways->uneven > 0)
+    fprintf(out, "%" PRIu32 " mesh%s left out: no batch of %s divides what an update takes\n", ways->uneven,
+            ways->uneven > 1 ? "es" : "", ways->uneven > 1 ? "theirs" : "its own");
+  fputs("\n", out);
 }
 
 static bool is_shown(const sn_way *w) {

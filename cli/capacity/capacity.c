@@ -19,10 +19,10 @@ void sn_capacity_print_net(const char *what, const char *net, const char *name, 
   fprintf(out, "%s %s", what, sn_table_clean(sn_net_title(net, name, title, sizeof title)));
 }
 
-void sn_capacity_print_batch(const sn_net *net, FILE *out) {
+void sn_capacity_print_batch(const sn_net *net, const char *each, FILE *out) {
   sn_shape in = net->layers[0].out;
   if (net->recorded) {
-    fprintf(out, ", batch %" PRIu32 ", as recorded", net->batch);
+    fprintf(out, ", batch %" PRIu32 "%s, as recorded", net->batch, each);
     return;
   }
   if (net->values[0].dtype == SN_I64)
@@ -32,6 +32,7 @@ void sn_capacity_print_batch(const sn_net *net, FILE *out) {
             sn_layer_rows(&net->layers[0]), in.w);
   else
     fprintf(out, ", batch %" PRIu32 " of %" PRIu32 "x%" PRIu32, net->batch, in.h, in.w);
+  fputs(each, out);
 }
 
 void sn_capacity_print_switches(const sn_question *q, FILE *out) {
@@ -92,8 +93,12 @@ void sn_capacity_print_context(const sn_question *q, FILE *out) {
 void sn_capacity_print_where(const sn_question *q, FILE *out) {
   char text[SN_UNIT_TEXT];
   const sn_device *d = &q->device;
+  const sn_mesh *mesh = &q->options.iteration.mesh;
+  bool shared = !sn_mesh_is_one(mesh) && !mesh->sought;
   fputs(", on ", out);
+  if (shared) fprintf(out, "%" PRIu32 " ", sn_mesh_world(mesh));
   sn_table_print_clean(out, d->name);
+  if (shared) fprintf(out, " with %s", mesh->text);
   if (*q->args->gpu_why) fprintf(out, " (%s)", q->args->gpu_why);
   fprintf(out, ": %s usable%s\n", sn_print_bytes(d->memory_bytes + q->margin_bytes, text),
           d->memory_nominal ? " (of the nominal size: what CUDA reports is not known)" : "");

@@ -13,11 +13,11 @@
 
 #define SN_MIB 1048576.0
 
-/* "what net", the user's text made safe for a terminal; ", batch 32 of 224x224" or ", batch 4 of 1024 tokens";
- * "external memory host, allocator pool".
+/* "what net", the user's text made safe for a terminal; ", batch 32 of 224x224" or ", batch 4 of 1024 tokens",
+ * with what is `each`'s behind it; "external memory host, allocator pool".
  */
 void sn_capacity_print_net(const char *what, const char *net, const char *name, FILE *out);
-void sn_capacity_print_batch(const sn_net *net, FILE *out);
+void sn_capacity_print_batch(const sn_net *net, const char *each, FILE *out);
 void sn_capacity_print_switches(const sn_question *question, FILE *out);
 
 /* What a batch is made of: "images", "sequences". */

@@ -195,17 +195,23 @@ static sn_status rank(ranking *r, sn_err *err) {
 
 /* ---- telling ---- */
 
-static void print_heading(const sn_question *q, FILE *out) {
-  char text[SN_UNIT_TEXT];
-  sn_capacity_print_net("GPUs for", q->args->net, q->net->name, out);
-  sn_capacity_print_batch(q->net, out);
-  if (q->epoch.samples) fprintf(out, ", an epoch of %" PRIu64 " %s", q->epoch.samples, sn_capacity_unit(q));
-  fputs(q->epoch.prices ? ", cheapest first\n" : ", fastest first\n", out);
+/* A recording's operations have their own types. */
+static void print_precision(const sn_question *q, FILE *out) {
+  if (q->net->recorded) return;
   if (q->options.iteration.precision == SN_FP32)
     fputs("float32 without TF32: no tensor cores (--precision tf32; tf32-conv is PyTorch as it starts)\n", out);
   else if (!sn_args_gave(q->args, "precision"))
     fputs("as PyTorch starts: convolutions in TF32 where there are tensor cores for it (--precision fp32: without)\n",
           out);
+}
+
+static void print_heading(const sn_question *q, FILE *out) {
+  char text[SN_UNIT_TEXT];
+  sn_capacity_print_net("GPUs for", q->args->net, q->net->name, out);
+  sn_capacity_print_batch(q->net, "", out);
+  if (q->epoch.samples) fprintf(out, ", an epoch of %" PRIu64 " %s", q->epoch.samples, sn_capacity_unit(q));
+  fputs(q->epoch.prices ? ", cheapest first\n" : ", fastest first\n", out);
+  print_precision(q, out);
   sn_capacity_print_switches(q, out);
   fprintf(out, ", workspace %s", sn_workspace_name(q->options.workspace));
   if (q->args->margin.percent > 0)

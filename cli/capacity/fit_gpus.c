@@ -65,8 +65,8 @@ static sn_status find(asked *a, sn_err *err) {
 static void print_heading(const asked *a, FILE *out) {
   const sn_question *q = &a->q;
   sn_capacity_print_net("fewest GPUs for", q->args->net, q->net->name, out);
-  sn_capacity_print_batch(q->net, out);
-  fprintf(out, " a GPU, shared by %s", a->scheme.text);
+  sn_capacity_print_batch(q->net, " a GPU", out);
+  fprintf(out, ", shared by %s", a->scheme.text);
   sn_capacity_print_where(q, out);
   fputs("\n\n", out);
 }

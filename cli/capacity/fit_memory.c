@@ -10,7 +10,7 @@
 static void print_heading(const sn_question *q, FILE *out) {
   char text[SN_UNIT_TEXT];
   sn_capacity_print_net("least memory of", q->args->net, q->net->name, out);
-  sn_capacity_print_batch(q->net, out);
+  sn_capacity_print_batch(q->net, "", out);
   fputs(", at the speed of ", out);
   sn_table_print_clean(out, q->device.name);
   fputs("\n", out);

@@ -13,7 +13,7 @@ static bool is_of_tokens(const sn_question *q) {
 }
 
 const char *sn_gpus_unit(const sn_question *q) {
-  return is_of_tokens(q) ? "tokens" : "images";
+  return q->net->recorded ? "samples" : is_of_tokens(q) ? "tokens" : "images";
 }
 
 /* Of all GPUs. */
@@ -24,10 +24,15 @@ static double pace_of(const sn_question *q, const sn_result *result) {
 
 #define GIB 1073741824.0
 
+/* What its plan takes; where that does not fit, the least with which it runs. */
+static uint64_t device_of(const sn_result *r) {
+  return r->fits || r->least_device_bytes == 0 ? r->peak_device_bytes : r->least_device_bytes;
+}
+
 void sn_gpus_cells(sn_table *table, const sn_question *q, const sn_mesh *mesh, const sn_result *r) {
   bool several = r && r->shared.world > 0, fits = r && r->fits;
   double pace = r ? pace_of(q, r) : 0;
-  sn_table_cell(table, r ? "%.2f" : "-", r ? (double)r->peak_device_bytes / GIB : 0);
+  sn_table_cell(table, r ? "%.2f" : "-", r ? (double)device_of(r) / GIB : 0);
   sn_table_figure(table, fits, fits ? (double)r->iteration_ns / 1e6 : 0);
   sn_table_figure(table, fits && several, fits ? (double)r->shared.exposed_ns / 1e6 : 0);
   sn_table_figure(table, fits, pace);

@@ -31,7 +31,7 @@ static void print_head(const cost *c, FILE *out) {
   char name[NAME_ROOM];
   snprintf(name, sizeof name, "%s", c->net->name);
   fputs(sn_table_clean(name), out);
-  sn_capacity_print_batch(c->net, out);
+  sn_capacity_print_batch(c->net, "", out);
   if (c->args->options.iteration.precision != SN_FP32)
     fprintf(out, ", %s", sn_precision_name(c->args->options.iteration.precision));
   fputs(", as MXNet 1.2.1 plans it; times on ", out);

@@ -85,7 +85,7 @@ static void print_head(const answer *a, FILE *out) {
   char name[NAME_ROOM], interval[SN_INTERVAL_NAME];
   snprintf(name, sizeof name, "%s", a->args->net);
   fputs(sn_table_clean(name), out);
-  sn_capacity_print_batch(a->net, out);
+  sn_capacity_print_batch(a->net, "", out);
   fputs(", on ", out);
   sn_table_print_clean(out, a->device->name);
   fprintf(out, ": %" PRIu32 " cores", cores->count);

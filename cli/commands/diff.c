@@ -47,11 +47,10 @@ const char *sn_difference_alias(const sn_difference *d, const sn_field *field) {
 }
 
 static void print_run(const sn_run *run, const char *side, FILE *out) {
-  char net[512], gpu[128];
+  char net[512], gpus[SN_RUN_GPUS];
   sn_net_title(run->net, run->net_name, net, sizeof net);
-  snprintf(gpu, sizeof gpu, "%s", run->gpu);
   sn_table_printf(out, "%s  run %" PRId64 ": %s, batch %" PRIu32 ", on %s, stored %s\n", side, run->id,
-                  sn_table_clean(net), run->batch, sn_table_clean(gpu), run->created);
+                  sn_table_clean(net), run->batch, sn_table_clean(sn_run_gpus(run, gpus)), run->created);
 }
 
 static sn_status print_question(const sn_difference *d, const sn_out *out, sn_err *err) {

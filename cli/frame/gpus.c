@@ -9,13 +9,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-void sn_gpus_print_name(const sn_run *run, FILE *out) {
-  sn_mesh mesh = sn_run_mesh(run);
-  if (!sn_mesh_is_one(&mesh)) fprintf(out, "%" PRIu32 " ", sn_mesh_world(&mesh));
-  sn_table_print_clean(out, run->gpu);
-  if (!sn_mesh_is_one(&mesh)) fprintf(out, " with %s", mesh.text);
-}
-
 double sn_gpus_tokens(const sn_run *run, const sn_result *r) {
   sn_mesh mesh = sn_run_mesh(run);
   return r->images_per_second * run->image_height / sn_mesh_world(&mesh);

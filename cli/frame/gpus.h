@@ -6,8 +6,6 @@
 
 #include <stdio.h>
 
-/* "h100_sxm", "8 h100_sxm with fsdp=8" */
-void sn_gpus_print_name(const sn_run *run, FILE *out);
 /* Tokens/s of a GPU: of a rank of dp and fsdp, which tp and pp share. */
 double sn_gpus_tokens(const sn_run *run, const sn_result *result);
 /* Some lines; nothing of one GPU. */

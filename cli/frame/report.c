@@ -53,9 +53,11 @@ static const char *state_name(const sn_run *run) {
 
 void sn_report_seen(const sn_device *d, FILE *out) {
   char least[SN_UNIT_TEXT], most[SN_UNIT_TEXT];
-  if (d->library_context_seen[0])
-    fprintf(out, "; %s to %s seen", sn_print_bytes(d->library_context_seen[0], least),
-            sn_print_bytes(d->library_context_seen[1], most));
+  if (!d->library_context_seen[0]) return;
+  sn_print_bytes(d->library_context_seen[0], least);
+  sn_print_bytes(d->library_context_seen[1], most);
+  bool one = strcmp(least, most) == 0;
+  fprintf(out, one ? "; %s seen" : "; %s to %s seen", least, most);
 }
 
 /* Of a known GPU whose rows count with its own figure, and not with --context's. */
@@ -110,8 +112,9 @@ static double known_share(const sn_run *run) {
   return all > 0 ? known / all : 0;
 }
 
-/* Of tokens; a file's network where its batch has one column. */
+/* Of tokens; a file's network where its batch has one column, but for recordings, which do not tell. */
 bool sn_report_is_of_sequences(const sn_run *run) {
+  if (sn_net_is_recording(run->net)) return false;
   return sn_net_is_sequence(run->net) || (sn_net_is_file(run->net) && run->image_width == 1);
 }
 
@@ -142,11 +145,12 @@ void sn_report_disk(double bandwidth, FILE *out) {
 
 /* Of a question's head: ", frozen: conv*, host 40 us, run and not trained, on rtx4090" */
 static void print_end(const sn_run *run, FILE *f) {
+  char gpus[SN_RUN_GPUS];
   if (*run->conditions.freeze) sn_table_printf(f, ", frozen: %s", run->conditions.freeze);
   if (*run->conditions.host_us) sn_table_printf(f, ", host %s us", run->conditions.host_us);
   if (run->conditions.inference) fputs(", run and not trained", f);
   fputs(", on ", f);
-  sn_gpus_print_name(run, f);
+  sn_table_print_clean(f, sn_run_gpus(run, gpus));
 }
 
 /* "vit_b_16, batch 512 of 224x224, amp-bf16, on rtx4090: " */

@@ -97,6 +97,7 @@ static const struct {
      {NULL},
      NULL,
      "sizes stand in the network's name: --net gpt2:layers=12,hidden=768"},
+    {"hf config", {NULL}, NULL, "snsim record --config FILE -o mine.rec makes what --net takes"},
     {"compile torch-compile", {NULL}, NULL, "the loop runs as it is written, which torch.compile changes"},
     {"attn attention attn-implementation flash-attention flash-attn sdpa use-flash-attn",
      {NULL},

@@ -166,13 +166,6 @@ static void add_group(const sn_sweep_row *rows, uint32_t count, const sn_conditi
   if (!b.fastest) sn_table_dim(table);
 }
 
-/* All of the networks read sequences of tokens. */
-static bool are_sequences(const sn_sweep *sweep) {
-  uint32_t i = 0;
-  while (i < sweep->n_rows && sn_net_is_sequence(sweep->rows[i].net)) i++;
-  return i == sweep->n_rows && i > 0;
-}
-
 /* The precision of all points, where it is one and not fp32. */
 static const char *one_precision(const sn_sweep *sweep) {
   const char *precision = sweep->n_rows > 0 ? sweep->rows[0].conditions.precision : "fp32";
@@ -214,12 +207,12 @@ static sn_status print_times(const sn_sweep *sweep, FILE *out, sn_err *err) {
 static sn_status print_table(const sn_sweep *sweep, const sn_out *out, sn_err *err) {
   const sn_condition *order[SN_CONDITION_ROWS];
   sn_table_column columns[COLUMNS];
-  bool sequences = are_sequences(sweep);
+  const char *unit = sn_sweep_unit(sweep);
   memcpy(columns, plain_columns, sizeof columns);
   order_conditions(order);
   head_conditions(order, columns);
-  if (sequences) columns[IMAGE].heading = "tokens";
-  columns[IMAGES].top = sn_report_unit(sequences);
+  if (strcmp(unit, "sequences") == 0) columns[IMAGE].heading = "tokens";
+  columns[IMAGES].top = unit;
   sn_table *table = sn_table_new(columns, COLUMNS);
   for (uint32_t first = 0, end; first < sweep->n_rows; first = end) {
     for (end = first + 1; end < sweep->n_rows && same_group(&sweep->rows[first], &sweep->rows[end]);) end++;

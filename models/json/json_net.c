@@ -102,6 +102,12 @@ static bool check_document(sn__mistakes *m) {
   static const char *const keys[] = {"snsim_net", "name", "input", "tokens", "layers", "blocks"};
   const cJSON *root = sn_json_root(m->doc);
   uint64_t version, seen = 0;
+  if (sn_json_has(root, "model_type") && !sn_json_has(root, keys[0])) {
+    MISTAKE(m, root,
+            "a config of transformers and not a network: snsim record --config config.json --sequence 128 "
+            "-o mine.rec records its model, and --net mine.rec asks about that");
+    return false;
+  }
   if (!cJSON_IsObject(root) || !sn_json_has(root, keys[0])) {
     MISTAKE(m, root, "not a network: an object with \"snsim_net\": 1 is expected");
     return false;

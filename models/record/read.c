@@ -284,7 +284,7 @@ static sn_status read_lines(sn__reader *r, source *from) {
     if (status == SN_OK) status = take_lines(r, &t, !more);
   }
   free(t.bytes);
-  if (status == SN_OK && r->line == 0) status = sn__read_fail(r, "the file is empty");
+  if (status == SN_OK && r->line == 0) status = sn_fail(r->err, SN_BAD_INPUT, "%s: the file is empty", r->path);
   return status == SN_OK ? sn__read_events_end(r) : status;
 }
 

@@ -274,7 +274,16 @@ static sn_status read_iteration(sn__reader *r, const cJSON *array) {
   if (number != next) return sn__read_fail(r, "iteration %" PRIu64 " begins where %" PRIu32 " would", number, next);
   r->begun = true;
   r->record->iterations = next + 1;
+  r->record->passes = 0;
   return add_event(r, SN_RECORD_ITERATION, next, 0);
+}
+
+/* Which stands at each operation too, but there what a checkpoint runs again in backward is of forward. */
+static void note_phase(sn__reader *r, const cJSON *array) {
+  const cJSON *phase = array->child->next;
+  bool backward = cJSON_IsNumber(phase) && phase->valuedouble == SN_RECORD_BACKWARD;
+  r->record->passes += backward && !r->backward;
+  r->backward = backward;
 }
 
 /* All storages, before the first event: none of them is born. */
@@ -320,7 +329,8 @@ sn_status sn__read_event(sn__reader *r, const cJSON *item) {
     r->ended = true;
     return SN_OK;
   case 'p':
-    return SN_OK; /* the phase stands at each operation */
+    note_phase(r, item);
+    return SN_OK;
   default:
     return sn__read_fail(r, "the event \"%.20s\" is none that this version of snsim knows", first->valuestring);
   }

@@ -51,7 +51,8 @@ typedef struct sn__reader {
   uint32_t tables; /* bit n: the n-th has been there */
   uint32_t n_born; /* storages */
   bool ended;
-  bool begun; /* an iteration has */
+  bool begun;    /* an iteration has */
+  bool backward; /* the phase by now */
   sn_err *err;
 } sn__reader;
 

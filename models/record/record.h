@@ -145,7 +145,8 @@ typedef struct sn_record {
   const char *name;                               /* of the model */
   uint32_t batches[SN_RECORD_BATCHES], n_batches; /* recorded with; of one alone it holds for no other */
   uint32_t iterations, handles;
-  uint32_t n_assumed;               /* places where only values would tell */
+  uint32_t passes;    /* of the last iteration: how often backward is called; what runs again within is none */
+  uint32_t n_assumed; /* places where only values would tell */
   const char *assumed, *assumed_at; /* the first: what, and at which of the user's lines; NULL: none */
   bool compiled;                    /* a compiled model, recorded as it runs without compiling */
   uint32_t n_kernels, n_modules, n_calls, n_storages, n_parameters;

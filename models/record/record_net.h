@@ -44,6 +44,11 @@ struct sn_recorded {
                                     * none. NULL: no block runs again */
 };
 
+/* Backward is one pass, in which the recorded loop itself runs blocks again. */
+static inline bool sn_recorded_checkpoints(const struct sn_recorded *recorded) {
+  return recorded->backwards > 1 && recorded->record->passes == 1;
+}
+
 /* The only batch that the recording of a network holds for; 0: any, or the network is of none. */
 static inline uint32_t sn_recorded_batch(const sn_net *net) {
   return net->recorded && net->recorded->record->n_batches == 1 ? net->recorded->record->batches[0] : 0;

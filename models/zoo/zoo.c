@@ -285,6 +285,10 @@ bool sn_net_is_recording(const char *spec) {
   return ends_in(spec, length, ".rec") || ends_in(spec, length, ".rec.gz");
 }
 
+const char *sn_net_unit(const char *spec) {
+  return sn_net_is_recording(spec) ? "samples" : sn_net_is_sequence(spec) ? "sequences" : "images";
+}
+
 bool sn_net_is_file(const char *spec) {
   size_t length = (size_t)(sn_net_file_end(spec) - spec);
   bool known = ends_in(spec, length, ".json") || ends_in(spec, length, ".onnx") || sn_net_is_recording(spec);

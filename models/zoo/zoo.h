@@ -73,6 +73,8 @@ bool sn_net_is_file(const char *spec);
 bool sn_net_is_onnx(const char *spec);
 /* Of a recording (docs/record.md): it ends in ".rec" or ".rec.gz". */
 bool sn_net_is_recording(const char *spec);
+/* What a batch is of: "samples" of a recording, "sequences", "images". */
+const char *sn_net_unit(const char *spec);
 /* Where the path of a file ends in `spec`: behind an ONNX file's may stand its loss, ":loss=mse". */
 const char *sn_net_file_end(const char *spec);
 

@@ -71,10 +71,10 @@ typedef struct run_page {
 static sn_status write_title(const void *content, FILE *out, sn_err *err) {
   const sn_run *run = ((const run_page *)content)->run;
   (void)err;
-  char title[600];
+  char title[600], gpus[SN_RUN_GPUS];
   sn_quote_html(sn_net_title(run->net, run->net_name, title, sizeof title), out);
   fprintf(out, ", batch %" PRIu32 ", on ", run->batch);
-  sn_quote_html(run->gpu, out);
+  sn_quote_html(sn_run_gpus(run, gpus), out);
   return SN_OK;
 }
 

@@ -237,7 +237,8 @@ static void write_bool(const char *key, bool value, FILE *out) {
 }
 
 static void write_head(const sn_run *run, FILE *out) {
-  char title[SN_NET_SPEC];
+  char title[SN_NET_SPEC], gpus[SN_RUN_GPUS];
+  sn_mesh mesh = sn_run_mesh(run);
   fprintf(out, "\"run\":{\"id\":%" PRId64, run->id);
   write_text("created", run->created, out);
   write_text("version", run->version, out);
@@ -249,6 +250,8 @@ static void write_head(const sn_run *run, FILE *out) {
   write_bool("tokens", sn_net_is_sequence(run->net) || (sn_net_is_file(run->net) && run->image_width == 1), out);
   if (sn_net_is_recording(run->net)) write_bool("recorded", true, out);
   write_text("gpu", run->gpu, out);
+  write_text("on", sn_run_gpus(run, gpus), out);
+  write_count("copies", sn_mesh_copies(&mesh), out);
   write_text("device", run->device, out);
   write_count("memory", run->memory_bytes, out);
   write_bool("nominal", run->memory_nominal, out);

@@ -53,6 +53,9 @@ static int64_t out_of(const sn_sweep_row *row) {
 static int64_t in_of(const sn_sweep_row *row) {
   return (int64_t)row->prefetch_bytes;
 }
+static int64_t copies_of(const sn_sweep_row *row) {
+  return sn__sweep_copies(row);
+}
 static int64_t iteration_of(const sn_sweep_row *row) {
   return row->iteration_ns;
 }
@@ -60,10 +63,10 @@ static int64_t iteration_of(const sn_sweep_row *row) {
 static const struct {
   const char *name;
   number_value *value;
-} numbers[] = {{"batch", batch_of},           {"image", image_of}, {"memory", memory_of}, {"shared", shared_of},
-               {"limit", limit_of},           {"fits", fits_of},   {"device", device_of}, {"peak", peak_of},
-               {"accumulate", accumulate_of}, {"pool", pool_of},   {"out", out_of},       {"in", in_of},
-               {"iteration", iteration_of}};
+} numbers[] = {{"batch", batch_of},           {"image", image_of},        {"memory", memory_of}, {"shared", shared_of},
+               {"limit", limit_of},           {"fits", fits_of},          {"device", device_of}, {"peak", peak_of},
+               {"accumulate", accumulate_of}, {"pool", pool_of},          {"out", out_of},       {"in", in_of},
+               {"copies", copies_of},         {"iteration", iteration_of}};
 
 /* The different texts of a column, in the order in which they come, and which one each row has. */
 typedef struct names {
@@ -98,13 +101,16 @@ static const char *shown(const sn__axis *axis, const sn_sweep_row *row, char tit
 
 /* ---- data ---- */
 
-static void write_head(const sn_sweep_line *h, FILE *out) {
+static void write_head(const sn_sweep *sweep, FILE *out) {
+  const sn_sweep_line *h = &sweep->head;
   fprintf(out, "{\"sweep\":{\"id\":%" PRId64 ",\"created\":", h->id);
   sn_quote_json(h->created, out);
   fputs(",\"version\":", out);
   sn_quote_json(h->version, out);
   fputs(",\"grid\":", out);
   sn_quote_json(h->grid, out);
+  fputs(",\"unit\":", out);
+  sn_quote_json(sn_sweep_unit(sweep), out);
   fprintf(out, ",\"points\":%" PRIu32 ",\"stored\":%" PRIu32 ",\"fit\":%" PRIu32 ",\"failed\":%" PRIu32 "}",
           h->n_points, h->n_stored, h->n_fit, h->n_failed);
 }
@@ -159,7 +165,7 @@ static sn_status write_data(const void *content, FILE *out, sn_err *err) {
   int n_axes = sn__axes(axes);
   for (int t = 0; t < n_axes; t++)
     if (find_names(sweep, &axes[t], &all[t], err) != SN_OK) return err->code;
-  write_head(&sweep->head, out);
+  write_head(sweep, out);
   write_names(axes, n_axes, all, out);
   write_columns(sweep, axes, n_axes, all, out);
   write_failures(sweep, out);

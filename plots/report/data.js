@@ -139,6 +139,7 @@ const KINDS = {o: ["layer output", "forward"], s: ["saved for backward", "in"], 
                p: ["gradient of parameters", "stall"], x: ["scratch", "alloc"], c: ["carried over", "out"]};
 function kindOf(tensor) { return KINDS[data.kinds[tensor]] || KINDS.o; }
 
+/* Of all GPUs. */
 function imagesPerSecond(r) {
-  return run.batch * run.accumulate / (r.iteration_ns / 1e9);
+  return run.batch * run.accumulate * run.copies / (r.iteration_ns / 1e9);
 }

@@ -144,7 +144,7 @@ function drawTiles(best) {
 function drawVerdict() {
   const best = answer ? results.find((r) => r.strategy === answer.strategy && r.fits) || fastest() : fastest();
   const fits = answer ? answer.verdict !== "no" : Boolean(best);
-  const head = headOf(best) + run.net + " with batch " + run.batch + " on " + (run.device || run.gpu);
+  const head = headOf(best) + run.net + " with batch " + run.batch + " on " + (run.device || run.on);
   fill("verdict", element("strong", {}, head), element("p", {}, answer ? answerText() : fits ? verdictFits(best) : verdictFails()));
   at("verdict").className = fits ? "fits" : "fails";
   if (answer) drawChanges();

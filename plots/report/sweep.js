@@ -38,7 +38,7 @@ function gridValues() {
   try { grid = JSON.parse(sweep.grid); } catch (problem) { /* the points say enough */ }
   const batches = [...new Set(columns.batch)].sort((a, b) => a - b);
   const of = (key, otherwise) => (grid && Array.isArray(grid[key]) ? grid[key].map(String) : otherwise.map(String));
-  return {rows: [["networks", of("nets", names.net)], ["batches", of("batches", batches)], ["GPUs", of("gpus", names.gpu)],
+  return {rows: [["networks", of("nets", names.net)], ["batches", of("batches", batches)], ["GPUs", of("gpus", names.gpu)], ["split over", names.parallel],
                  ["strategies", of("strategies", names.strategy)], ["workspaces", of("workspaces", names.workspace)],
                  ["external memories", of("externals", names.external)], ["allocators", of("allocators", names.allocator)],
                  ["optimizers", names.optimizer], ["batches an update", names.batches], ["precisions", names.precision], ["frozen", grid?.freeze ? [grid.freeze] : []],
@@ -47,7 +47,7 @@ function gridValues() {
 
 function drawGrid() {
   const grid = gridValues(), row = (term, text) => element("div", {}, element("dt", {}, term), element("dd", {}, ...breakable(text)));
-  const plain = {images: "own", sequences: "own", links: "own", optimizers: "momentum", "batches an update": "1", precisions: "fp32"}; /* not worth a line */
+  const plain = {images: "own", sequences: "own", links: "own", "split over": "one", optimizers: "momentum", "batches an update": "1", precisions: "fp32"}; /* not worth a line */
   const shown = grid.rows.filter(([term, values]) => values.length > 1 || (term !== "memories" && values[0] !== plain[term]));
   fill("grid", ...shown.map(([term, values]) => row(term + (values.length > 1 ? " (" + values.length + ")" : ""), listed(values))));
   fill("facts", ["sweep " + sweep.id, "begun " + sweep.created + " UTC", sweep.stored + " of " + several(sweep.points, "point") + " computed",

@@ -25,15 +25,16 @@ function nameMemories() {
 
 nameNumbers("pool_limit", columns.limit, (limit) => (limit ? bytes(limit) : "all"));
 const OF_TOKENS = sweep.grid.includes("\"sequences\":["); /* then the images' sizes are lengths of sequences */
-const UNIT = OF_TOKENS ? "sequences" : "images";
+const UNIT = sweep.unit;
 const IMAGE = OF_TOKENS ? "sequence" : "image";
 nameNumbers("image_size", columns.image, (size) => (!size ? "own" : OF_TOKENS ? size + " tokens" : size + " x " + size));
 nameNumbers("batches", columns.accumulate, String);
 nameNumbers("link", columns.shared, (shared) => (shared ? "shared" : "own"));
 nameMemories();
+names.parallel = names.parallel.map((mesh) => mesh || "one");
 
 /* What points are told apart by, besides batch and strategy. */
-const AXES = [["net", "network"], ["gpu", "GPU"], ["image_size", IMAGE], ["memory_size", "memory"], ["link", "link"], ["workspace", "workspace"], ["external", "external memory"],
+const AXES = [["net", "network"], ["gpu", "GPU"], ["parallel", "GPUs"], ["image_size", IMAGE], ["memory_size", "memory"], ["link", "link"], ["workspace", "workspace"], ["external", "external memory"],
               ["allocator", "allocator"], ["optimizer", "optimizer"], ["batches", "batches an update"], ["precision", "precision"], ["pool_limit", "pool"]];
 const OPTIONS = AXES.slice(2).filter(([key]) => names[key].length > 1); /* those that differ */
 
@@ -56,7 +57,7 @@ const X = (() => {
   if (names.memory_size.length > 1) return over("memory_size", "memory", columns.memory, bytes, "");
   return names.image_size.length > 1 ? over("image_size", IMAGE, columns.image, String, "own") : batch;
 })();
-const speed = (point) => columns.batch[point] * columns.accumulate[point] / (columns.iteration[point] / 1e9);
+const speed = (point) => columns.batch[point] * columns.accumulate[point] * columns.copies[point] / (columns.iteration[point] / 1e9);
 
 /* What is special about a point where options differ: "workspace none, pool 3.00 GiB", or nothing. */
 function optionsOf(point) {

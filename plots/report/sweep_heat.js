@@ -28,7 +28,7 @@ function drawHeat() {
   const all = chart.lines.flatMap((line) => line.points).filter((i) => i >= 0 && fits(i));
   const most = all.reduce((best, i) => Math.max(best, speed(i)), 0);
   const name = (group) => group.flatMap((line, k) => [...(k ? [element("br", {})] : []), ...breakable(names.strategy[line.strategy])]);
-  fill("heat", element("caption", {class: "hidden"}, (OF_TOKENS ? "Sequences" : "Images") + " per second by strategy and " + X.word),
+  fill("heat", element("caption", {class: "hidden"}, UNIT + " per second by strategy and " + X.word),
        element("thead", {}, element("tr", {}, element("th", {scope: "col", class: "text"}, element("span", {}, UNIT + "/s with " + X.word)),
                ...chart.batches.map((batch) => element("th", {scope: "col"}, element("span", {}, X.text(batch)))))),
        element("tbody", {}, ...alikeLines().map((group) =>

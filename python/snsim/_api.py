@@ -109,8 +109,11 @@ def _warn(recorded: Recording) -> None:
 
 def _made(make: Any, batch: Optional[int], iterations: int, sm: int, share: float) -> Any:
     from ._session import takes_an_argument
-    if isinstance(make, torch.nn.Module) or not callable(make):
+    if isinstance(make, torch.nn.Module):
         raise RecordingError("a model needs inputs: record(model, (images,))")
+    if not callable(make):
+        raise RecordingError(f"a {type(make).__name__} is no model: give a module, or a function that returns models, optimizers and a step; "
+                             "what FILE.py:NAME names takes snsim.estimate(\"mymodel.py:Net\", input=..)")
     if takes_an_argument(make) and batch is None:
         return of_any_batch(lambda rows: record_made(make, rows, iterations, sm, share), None)
     return record_made(make, batch if takes_an_argument(make) else None, iterations, sm, share), (batch or 1,)

@@ -171,7 +171,7 @@ class Estimate:
         """All that is on the GPU over an iteration, of the first four strategies or the named ones, as SVG; also into path."""
         from ._picture import picture_of
         if path is not None and not str(path).endswith(".svg"):
-            raise Error(f"{path}: pictures are SVG; give a name that ends in .svg, or use `snsim plot -o FILE.png`")
+            raise Error(f"{path}: pictures are SVG; give a name that ends in .svg, or keep the run, estimate(.., name=\"mine\"), for snsim plot mine -o FILE.png")
         drawn = picture_of(self, [self.row(name) for name in strategies] if strategies else self.rows[:4])
         if path is not None:
             drawn.save(path)

@@ -40,6 +40,8 @@ class Lives:
         try:
             with open_text(self.path) as lines:
                 self._read_head(lines, batch)
+        except FileNotFoundError as error:
+            raise Error(f"{self.path}: {error.strerror}") from error
         except (OSError, EOFError, ValueError, KeyError, IndexError, TypeError) as error:
             raise Error(f"{self.path}: is no recording: {error}") from error
 
@@ -52,8 +54,10 @@ class Lives:
         batches = self.header["batches"]
         if batch is None and len(batches) == 1:
             batch = batches[0]
-        if batch is None or (len(batches) == 1 and batch != batches[0]):
-            raise ValueError(f"which batch? it was recorded at {batches[0]} alone" if len(batches) == 1 else "give its batch")
+        if batch is None:
+            raise Error(f"{self.path}: recorded for any batch: give one, as batch=64")
+        if len(batches) == 1 and batch != batches[0]:
+            raise Error(f"{self.path}: recorded at batch {batches[0]} alone, and batch={batch} was asked for")
         self.batch = batch
         self.sizes = [a + b * batch if device == "cuda" else 0 for a, b, _, device, _ in tables["storages"]]
         if min(self.sizes, default=0) < 0:

@@ -12,10 +12,12 @@ interrupted.
 from __future__ import annotations
 
 import argparse
+import inspect
 import importlib.util
 import os
 import sys
 import time
+import warnings
 from types import ModuleType
 from typing import Any, List, NoReturn, Optional
 
@@ -117,6 +119,16 @@ def needs_inputs(what: Any) -> bool:
     return isinstance(what, torch.nn.Module) or (isinstance(what, type) and issubclass(what, torch.nn.Module))
 
 
+def needed_arguments(what: Any) -> List[str]:
+    """Those that a call has to give."""
+    try:
+        parameters = inspect.signature(what).parameters.values()
+    except (TypeError, ValueError):
+        return []
+    varied = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return [p.name for p in parameters if p.default is p.empty and p.kind not in varied]
+
+
 def recorded(asked: argparse.Namespace) -> Any:
     """What the command line asks for."""
     try:
@@ -127,6 +139,10 @@ def recorded(asked: argparse.Namespace) -> Any:
     inputs = None
     if asked.what:
         what, name = named(asked.what), asked.what.rpartition(":")[2]
+        needed = [] if isinstance(what, torch.nn.Module) else needed_arguments(what)
+        if asked.input and needed:
+            fail(2, f"{asked.what} takes arguments ({', '.join(needed)}): name a function without any that builds it, as "
+                    f"def small(): return {name}({'64' if len(needed) == 1 else '..'})")
         if asked.input:
             inputs = tuple(input_of(text) for text in asked.input)
         elif needs_inputs(what):
@@ -146,8 +162,9 @@ def recorded(asked: argparse.Namespace) -> Any:
 
 
 def main(given: Optional[List[str]] = None) -> None:
-    from snsim._errors import RecordingError  # needs no PyTorch
+    from snsim._errors import RecordingError, RecordingWarning  # needs no PyTorch
     asked = arguments(given)
+    warnings.simplefilter("ignore", RecordingWarning)  # the summary tells what was assumed
     began = time.monotonic()
     try:
         say(f"recording {asked.what or asked.hf or asked.config} on fake tensors: seconds, of a large model minutes")

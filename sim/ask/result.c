@@ -4,8 +4,10 @@
 #include "base/arena.h"
 #include "base/checked.h"
 #include "models/op/op.h"
+#include "models/record/record_net.h"
 #include "sim/device/device.h"
 #include "sim/device/link.h"
+#include "sim/graph/freeze.h"
 #include "sim/graph/resident.h"
 #include "sim/graph/route.h"
 #include "sim/parallel/times.h"
@@ -270,13 +272,43 @@ static void add_times(const sn_result_source *s, sn_result *r) {
         (double)batches * s->plan->route->batch * sn_mesh_copies(&s->iteration.mesh) / ((double)r->iteration_ns / 1e9);
 }
 
-/* A model's forward is one product of three as large. */
+/* What a recording's own products take at the GPU's peak, each in its type. */
+static double recorded_seconds(const sn_net *net, const sn_device *device) {
+  const sn_record *record = net->recorded->record;
+  double seconds = 0;
+  for (uint32_t i = 0; i < net->recorded->n_ops; i++) {
+    const sn_record_op *op = &record->ops[net->recorded->first_op + i];
+    double flops = sn_record_amount(record->works[op->work].flops, net->batch);
+    bool convolves = record->kernels[op->kernel].flags & SN_RECORD_CONVOLUTION;
+    sn_precision precision = op->narrow ? SN_BF16 : convolves ? SN_TF32_CONV : SN_FP32;
+    if (flops > 0) seconds += flops / sn_device_arithmetic(device, precision, true, op->narrow ? 2 : 4).flops;
+  }
+  return seconds;
+}
+
+/* A product's forward is one of three as large: backward makes its input's gradient and its weight's, of a frozen one the
+ * input's alone, and none ahead of the first that is trained. */
+static double model_flops(const sn_net *net, sn_iteration i) {
+  bool begun = false;
+  double flops = 0;
+  for (uint32_t l = 0; l < net->n_layers; l++) {
+    const sn_layer *layer = &net->layers[l];
+    bool trained = sn_freeze_trains_shared(i.freeze, net, layer);
+    begun = begun || trained;
+    bool weighs = layer->parameters > 0 || layer->attr->weights_of != 0;
+    int products = i.inference || !begun ? 1 : trained || !weighs ? 3 : 2;
+    flops += 2.0 * products * (double)layer->macs;
+  }
+  return flops * sn_iteration_batches(i);
+}
+
+/* Of a recording all products are known. */
 void sn_result_judge_shared(const sn_net *net, const sn_device *device, sn_iteration i, sn_result *r) {
   const sn_arithmetic how = sn_device_arithmetic(device, i.precision, true, sn_precision_parameter_bytes(i.precision));
   double gpus = (double)sn_mesh_size(&i.mesh, SN_MESH_TP) * sn_mesh_size(&i.mesh, SN_MESH_PP);
-  double flops = 6.0 * (double)net->macs * sn_iteration_batches(i);
+  double seconds = net->recorded ? recorded_seconds(net, device) : model_flops(net, i) / how.flops;
   r->shared.communicator_bytes = device->communicator_bytes;
-  if (r->iteration_ns > 0) r->shared.flops_share = flops / ((double)r->iteration_ns / 1e9) / how.flops / gpus;
+  if (r->iteration_ns > 0) r->shared.flops_share = seconds / ((double)r->iteration_ns / 1e9) / gpus;
 }
 
 static void add_step_times(const sn_result_source *s, sn_step_row *rows, uint32_t n) {

@@ -4,6 +4,7 @@
 #include "base/arena.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 void sn_run_free(sn_run *run) {
@@ -22,6 +23,15 @@ sn_mesh sn_run_mesh(const sn_run *run) {
 uint32_t sn_run_world(const sn_run *run) {
   const sn_mesh mesh = sn_run_mesh(run);
   return sn_mesh_world(&mesh);
+}
+
+char *sn_run_gpus(const sn_run *run, char text[SN_RUN_GPUS]) {
+  const sn_mesh mesh = sn_run_mesh(run);
+  if (sn_mesh_is_one(&mesh))
+    snprintf(text, SN_RUN_GPUS, "%s", run->gpu);
+  else
+    snprintf(text, SN_RUN_GPUS, "%" PRIu32 " %s with %s", sn_mesh_world(&mesh), run->gpu, mesh.text);
+  return text;
 }
 
 sn_status sn_run_check_one_plan(const sn_run *run, sn_err *err) {

@@ -349,6 +349,9 @@ void sn_run_free(sn_run *run);
 /* The mesh of its GPUs; of one GPU none. And how many they are. */
 sn_mesh sn_run_mesh(const sn_run *run);
 uint32_t sn_run_world(const sn_run *run);
+/* What it is on, into `text`, which is returned: "h100_sxm", "8 h100_sxm with fsdp=8". */
+enum { SN_RUN_GPUS = 200 };
+char *sn_run_gpus(const sn_run *run, char text[SN_RUN_GPUS]);
 /* Whether it is of a pipeline, each stage of which has a plan of its own. Where not, SN_OK; else SN_BAD_INPUT, which
  * says that such a run has nothing of one plan: steps, tensors, instructions. */
 sn_status sn_run_check_one_plan(const sn_run *run, sn_err *err);

@@ -206,12 +206,16 @@ static const char *note_of(const sn_net *net, sn_arena *arena) {
   const char *compiled =
       record->compiled ? "recorded as it runs without torch.compile, which fuses and keeps less" : "";
   const char *assumed = assumed_of(record, arena), *passes = "";
-  if (net->recorded->backwards > 1)
+  if (sn_recorded_checkpoints(net->recorded))
+    passes = "its loop runs blocks again itself: nothing else is planned to run again or to leave, and strategies that "
+             "differ "
+             "in that alone are one";
+  else if (net->recorded->backwards > 1)
     passes =
         sn_arena_print(arena,
-                       "its loop has %" PRIu32 " backward passes: nothing is planned to run again or to leave, and "
-                       "strategies that differ in that alone are one",
-                       net->recorded->backwards);
+                       "its loop has %" PRIu32 " backward passes: samples/s count the batch once a step, nothing is "
+                       "planned to run again or to leave, and strategies that differ in that alone are one",
+                       record->passes > 0 ? record->passes : net->recorded->backwards);
   if (!assumed || !passes) return NULL;
   return sn_arena_print(arena, "%s%s%s%s%s", compiled, *compiled && *passes ? "; " : "", passes,
                         *assumed && (*compiled || *passes) ? "; " : "", assumed);

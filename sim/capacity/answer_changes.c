@@ -359,10 +359,11 @@ static sn_status find_gains(search *s) {
 static const char *tell_short_host(const search *s) {
   char device[SN_UNIT_TEXT], takes[SN_UNIT_TEXT], has[SN_UNIT_TEXT];
   if (!s->short_of_host) return "";
-  const char *whose = s->asked->device->host_memory_bytes ? "--host-memory is" : "this machine has";
-  return sn_arena_print(s->arena, "not offered: %s (%s of the GPU), for want of RAM: it takes %s, and %s %s",
+  bool given = s->asked->device->host_memory_bytes > 0;
+  const char *whose = given ? "--host-memory is" : "this machine has", *other = given ? "" : " (--host-memory)";
+  return sn_arena_print(s->arena, "not offered: %s (%s of the GPU), for want of RAM: it takes %s, and %s %s%s",
                         s->short_of_host, sn_print_bytes(s->short_device_bytes, device),
-                        sn_print_bytes(s->short_host_bytes, takes), whose, sn_print_bytes(s->host, has));
+                        sn_print_bytes(s->short_host_bytes, takes), whose, sn_print_bytes(s->host, has), other);
 }
 
 /* The events of a recording are those of one batch an update, of one precision and optimizer. */

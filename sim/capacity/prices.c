@@ -2,7 +2,6 @@
 #include "sim/capacity/prices.h"
 
 #include "base/path.h"
-#include "base/text.h"
 #include "sim/device/device.h"
 
 #include <ctype.h>
@@ -46,20 +45,10 @@ static sn_status fail_at(const reader *r, const char *format, ...) {
 
 /* ---- a card ---- */
 
-enum { MOST_CARDS = 64 }; /* that are offered */
-
 static sn_status fail_unknown(const reader *r, const char *card) {
-  char known[MOST_CARDS][SN_DEVICE_NAME], hint[100];
-  const char *names[MOST_CARDS];
-  uint32_t count = 0;
-  sn_device device;
-  for (; count < sn_device_count() && count < MOST_CARDS; count++) {
-    if (sn_device_known(count, &device, r->err) != SN_OK) return r->err->code;
-    memcpy(known[count], device.name, sizeof device.name);
-    names[count] = known[count];
-  }
+  char hint[100];
   return fail_at(r, "unknown GPU \"%.60s\"%s; snsim list gpus shows them", card,
-                 sn_text_suggest(card, names, count, hint, sizeof hint));
+                 sn_device_suggest(card, hint, sizeof hint));
 }
 
 static const sn_price *find(const sn_prices *prices, const char *card) {

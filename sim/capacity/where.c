@@ -90,14 +90,17 @@ static path stage_of(const sn_route *route, uint32_t layer) {
   return !route->work && is_path(stage, "features") ? (path){"", 0} : stage;
 }
 
-/* Blocks that the module has, which stand one behind the other; *last is the last of them. */
+/* Blocks that the module has, which stand one behind the other; *last is the last of them. A loop of several passes has
+ * them again. */
 static uint32_t count_blocks(const sn_route *route, path stage, const char **last_block) {
-  const char *last = "";
+  const char *first = "", *last = "";
   uint32_t count = 0;
   for (uint32_t i = 0; i < route->n_layers; i++) {
     const char *block = sn_route_block(route, i);
     if (route->layers[i].op == SN_FORK || !block || compare_paths(stage_of(route, i), stage) != 0) continue;
-    count += strcmp(block, last) != 0;
+    if (strcmp(block, last) == 0) continue;
+    if (strcmp(block, first) == 0) break;
+    if (count++ == 0) first = block;
     last = block;
   }
   *last_block = last;
@@ -126,6 +129,7 @@ static group describe_unit(const search *s, uint32_t first, uint32_t end) {
 /* What lies behind the last unit may be blocks all the same, where two values go on from one to the next. */
 static void cut_tail(search *s) {
   sn_units *u = &s->units;
+  if (s->net->recorded && u->count == 0) return; /* a loop of several passes, or a model without blocks */
   for (uint32_t step = u->first[u->count]; step + 1 < s->route->first_backward; step++)
     if (layer_at(s, step)->op == SN_JOIN) u->first[++u->count] = step + 1;
 }
@@ -186,7 +190,8 @@ static void put_kept(search *s, uint32_t tensor) {
   uint32_t step = s->route->forward_step[t->layer];
   uint32_t unit = step == SN_NONE ? s->units.count : sn_units_of(&s->units, s->route, step);
   kind k = s->of_unit[unit].kind;
-  const group staged = {.kind = STAGE, .stage = k == SIZE ? stage_of(s->route, t->layer) : (path){"", 0}};
+  bool by_block = k == SIZE || ((k == OUTSIDE || k == TAIL) && s->net->recorded); /* of a later pass */
+  const group staged = {.kind = STAGE, .stage = by_block ? stage_of(s->route, t->layer) : (path){"", 0}};
   bool sequence = k == ATTENTIONS || k == MLPS;
   if (staged.stage.length > 0)
     put(s, &staged, unit, t->bytes, false);
@@ -230,6 +235,7 @@ static void put_all(search *s) {
 static const char *moment_of(const search *s, sn_arena *arena) {
   const sn_step *step = &s->route->steps[s->peak];
   const char *module = sn_route_module(s->route, step->layer);
+  if (!*module) module = s->route->layers[step->layer].name; /* of a recording, outside of all modules */
   if (step->pass == SN_UPDATE) return "in the update";
   if (step->pass == SN_FORWARD) return sn_arena_print(arena, "in forward of %s", module);
   uint32_t far = s->peak - s->route->first_backward, all = s->route->first_update - s->route->first_backward;
@@ -289,7 +295,8 @@ static bool predicts_positions(const search *s) {
 
 static const char *advice_of(const search *s, const group *g) {
   const sn_iteration iteration = s->options->iteration;
-  bool checkpoints = s->strategy.recompute == SN_RECOMPUTE_NONE && !iteration.inference;
+  bool several = s->net->recorded && s->net->recorded->backwards > 1; /* whose blocks are not planned */
+  bool checkpoints = s->strategy.recompute == SN_RECOMPUTE_NONE && !iteration.inference && !several;
   switch (g->kind) {
   case ATTENTIONS:
   case MLPS:

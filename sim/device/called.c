@@ -2,6 +2,8 @@
  * its letters and digits, without what says who made the chip, how it is mounted or that a number is of GiB; what is
  * left is the name of a profile, reduced likewise, or stands in the table of other names. */
 #include "sim/device/device.h"
+
+#include "base/text.h"
 #include "sim/device/embedded.h"
 
 #include <ctype.h>
@@ -33,31 +35,32 @@ static const char *find_profile(const char *reduced) {
 }
 
 /* Of several cards of a name the one that is met most, and where it may be had for nothing. */
+static const char *const others[][2] = {
+    {"a100", "a100_80"},
+    {"h100", "h100_sxm"},
+    {"h10080gbhbm3", "h100_sxm"},
+    {"h100sxm80gb", "h100_sxm"},
+    {"h100sxm580gb", "h100_sxm"},
+    {"h10080", "h100_sxm"},
+    {"v100", "v100_16"},
+    {"p100", "p100_16"},
+    {"titanx", "titan_x_maxwell"},
+    {"gtxtitanx", "titan_x_maxwell"},
+    {"k40", "k40c"},
+    {"gtx1060", "gtx1060_6"},
+    {"rtx4060laptopgpu", "rtx4060_laptop"},
+    {"laptop4060", "rtx4060_laptop"},
+    {"orin", "orin_agx_64"},
+    {"jetsonorin", "orin_agx_64"},
+    {"agxorin", "orin_agx_64"},
+    {"jetsonagxorin", "orin_agx_64"},
+    {"jetsonagxorin64", "orin_agx_64"},
+    {"orinnvgpu", "orin_agx_64"},
+    {"colab", "t4"},
+    {"kaggle", "p100_16"},
+};
+
 static const char *find_other(const char *reduced) {
-  static const char *const others[][2] = {
-      {"a100", "a100_80"},
-      {"h100", "h100_sxm"},
-      {"h10080gbhbm3", "h100_sxm"},
-      {"h100sxm80gb", "h100_sxm"},
-      {"h100sxm580gb", "h100_sxm"},
-      {"h10080", "h100_sxm"},
-      {"v100", "v100_16"},
-      {"p100", "p100_16"},
-      {"titanx", "titan_x_maxwell"},
-      {"gtxtitanx", "titan_x_maxwell"},
-      {"k40", "k40c"},
-      {"gtx1060", "gtx1060_6"},
-      {"rtx4060laptopgpu", "rtx4060_laptop"},
-      {"laptop4060", "rtx4060_laptop"},
-      {"orin", "orin_agx_64"},
-      {"jetsonorin", "orin_agx_64"},
-      {"agxorin", "orin_agx_64"},
-      {"jetsonagxorin", "orin_agx_64"},
-      {"jetsonagxorin64", "orin_agx_64"},
-      {"orinnvgpu", "orin_agx_64"},
-      {"colab", "t4"},
-      {"kaggle", "p100_16"},
-  };
   for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
     if (strcmp(others[i][0], reduced) == 0) return others[i][1];
   return NULL;
@@ -79,6 +82,19 @@ static const char *find_series(const char *reduced) {
     if (strncmp(reduced, "rtxa", 4) == 0) name = find(reduced + 3);
   }
   return name;
+}
+
+/* Of the other names those that people mistype: "h100". */
+char *sn_device_suggest(const char *text, char *out, size_t room) {
+  enum { MOST = 96, SHORT = 5 };
+  const char *names[MOST];
+  char typed[LONGEST + 4];
+  size_t count = 0;
+  snprintf(typed, sizeof typed, "%s%.60s", isdigit((unsigned char)*text) ? "rtx" : "", text);
+  for (size_t i = 0; i < sn_embedded_device_count && count < MOST; i++) names[count++] = sn_embedded_devices[i].name;
+  for (size_t i = 0; i < sizeof others / sizeof others[0] && count < MOST; i++)
+    if (strlen(others[i][0]) <= SHORT) names[count++] = others[i][0];
+  return sn_text_suggest(typed, names, count, out, room);
 }
 
 const char *sn_device_called(const char *text) {

@@ -285,14 +285,11 @@ static sn_status load_embedded(const sn_embedded_file *file, sn_device *device, 
 }
 
 static sn_status unknown_name(const char *name, sn_err *err) {
-  const char *names[64];
   char hint[100];
-  size_t count = sn_embedded_device_count < 64 ? sn_embedded_device_count : 64;
-  for (size_t i = 0; i < count; i++) names[i] = sn_embedded_devices[i].name;
   return sn_fail(err, SN_BAD_USAGE,
                  "unknown GPU \"%.60s\"%s; snsim list gpus shows them, a path ending in .json is read, snsim calibrate "
                  "measures this machine",
-                 name, sn_text_suggest(name, names, count, hint, sizeof hint));
+                 name, sn_device_suggest(name, hint, sizeof hint));
 }
 
 static const sn_embedded_file *find_embedded(const char *name) {

@@ -145,6 +145,8 @@ bool sn_device_is_known(const char *name);
  * blanks and hyphens, the maker's words and how the card is mounted do not matter; of several cards of one name it is
  * the usual one (a100 is a100_80). NULL: none is known. sn_device_load() takes all of these. */
 const char *sn_device_called(const char *text);
+/* " (did you mean "rtx4090"?)", or "", into `out`, which is returned. */
+char *sn_device_suggest(const char *text, char *out, size_t room);
 
 /* All links to memory have this bandwidth, in bytes/s; the disk has what is assumed of one. */
 void sn_device_set_links(sn_device *device, double bandwidth);

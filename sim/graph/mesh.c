@@ -240,6 +240,19 @@ static sn_status settle_zero(sn_mesh *mesh, sn_err *err) {
   return SN_OK;
 }
 
+/* fully_shard takes a number that divides its ranks, and does with all of them what it does anyway. */
+static sn_status check_reshard(sn_mesh *mesh, sn_err *err) {
+  uint32_t ranks = sn_mesh_size(mesh, SN_MESH_FSDP);
+  if (mesh->sought == 1 + SN_MESH_FSDP || mesh->reshard <= SN_RESHARD_YES) return SN_OK;
+  if (ranks % mesh->reshard != 0)
+    return sn_fail(err, SN_BAD_USAGE,
+                   "--parallel: reshard=%" PRIu32 " does not divide fsdp=%" PRIu32
+                   ", and fully_shard refuses it; give a number that does, or yes",
+                   mesh->reshard, ranks);
+  if (mesh->reshard == ranks) mesh->reshard = SN_RESHARD_YES;
+  return SN_OK;
+}
+
 static const char *word_of(const key *k, uint64_t value) {
   for (const word *w = k->words; w && w->word; w++)
     if (w->value == value) return w->word;
@@ -292,7 +305,8 @@ static sn_status parse(const char *text, bool may_seek, sn_mesh *mesh, sn_err *e
     if (read_key(at, length, may_seek, &read, seen, err) != SN_OK) return err->code;
     at += length + (at[length] == ',');
   }
-  if (check_needs(&read, seen, err) != SN_OK || settle_zero(&read, err) != SN_OK) return err->code;
+  if (check_needs(&read, seen, err) != SN_OK || settle_zero(&read, err) != SN_OK || check_reshard(&read, err) != SN_OK)
+    return err->code;
   return settle(read, mesh, err);
 }
 
@@ -310,7 +324,9 @@ sn_status sn_mesh_resize(const sn_mesh *mesh, sn_mesh_axis axis, uint32_t size, 
   read.size[axis] = size;
   for (const key *k = keys; k < keys + KEYS; k++)
     if (k->needs != SN_MESH_AXES && !has_axis(&read, k->needs)) set(k, &read, k->usual);
-  return check_world(&read, err) == SN_OK ? settle(read, to, err) : err->code;
+  if (read.reshard > sn_mesh_size(&read, SN_MESH_FSDP)) read.reshard = SN_RESHARD_YES; /* more than there are */
+  if (check_world(&read, err) != SN_OK || check_reshard(&read, err) != SN_OK) return err->code;
+  return settle(read, to, err);
 }
 
 /* ---- parts of the network ---- */

@@ -2,6 +2,7 @@
 #include "sim/graph/resident.h"
 
 #include "models/record/lives.h"
+#include "models/record/owners.h"
 #include "sim/graph/freeze.h"
 #include "sim/graph/optimizer.h"
 #include "sim/graph/precision.h"
@@ -110,6 +111,12 @@ void sn_resident_walk_states(sn_resident_walk *w, uint32_t layer, uint32_t port)
   for (uint32_t k = 0; k < count; k++) show(w, SN_RESIDENT_STATE, layer, port, pieces[k]);
 }
 
+/* A value that stays: a gradient that is zeroed, or what the loop itself holds, as batches. */
+static bool is_gradient(const struct sn_recorded *recorded, const sn_record_life *life, uint32_t storage) {
+  bool told = sn_record_has_rows(recorded->record);
+  return told ? recorded->owners->of[storage] != SN_NONE : life->phase == SN_RECORD_BACKWARD;
+}
+
 /* What a recording has before its iteration and behind it. */
 static void show_recorded(const sn_resident_walk *w) {
   static const sn_resident_role roles[SN_RECORD_ROLES] = {[SN_RECORD_PARAMETER] = SN_RESIDENT_PARAMETER,
@@ -126,7 +133,7 @@ static void show_recorded(const sn_resident_walk *w) {
     bool aside = !w->dialect->eager && recorded->aside && recorded->aside[s];
     if ((lives[s].stay != SN_RECORD_RESIDENT && !aside) || bytes == 0) continue;
     sn_resident_role role = roles[storage->role];
-    if (storage->role == SN_RECORD_VALUE && lives[s].phase == SN_RECORD_BACKWARD) role = SN_RESIDENT_GRADIENT;
+    if (storage->role == SN_RECORD_VALUE && is_gradient(recorded, &lives[s], s)) role = SN_RESIDENT_GRADIENT;
     w->visit(w->self, (sn_resident_tensor){.role = role, .layer = SN_NONE, .bytes = bytes, .step = lives[s].first_use});
   }
 }

@@ -49,11 +49,16 @@ static sn_status check_recording(const struct sn_recorded *w, const sn_mesh *mes
                    name, sn_mesh_size(mesh, SN_MESH_DP));
   if (w->backwards == 0)
     return sn_fail(err, SN_BAD_INPUT, "%s: its loop does not train, and fsdp and dp are of training", name);
+  if (sn_recorded_checkpoints(w))
+    return sn_fail(err, SN_BAD_INPUT,
+                   "%s: its loop runs blocks again itself, which is not simulated on several GPUs; record it without "
+                   "checkpoints, and ask with --strategy pytorch+recompute=units",
+                   name);
   if (w->backwards > 1)
     return sn_fail(err, SN_BAD_INPUT,
                    "%s: its loop goes backward %" PRIu32 " times, which is not simulated on several GPUs; record it "
                    "with one backward pass a step",
-                   name, w->backwards);
+                   name, w->record->passes > 0 ? w->record->passes : w->backwards);
   if (sn_mesh_size(mesh, SN_MESH_PP) > 1)
     return sn_fail(err, SN_BAD_INPUT, "%s: a recording is not cut into stages yet; ask for fsdp or dp", name);
   if (w->record->n_parameters == 0 || !sn_record_has_rows(w->record))

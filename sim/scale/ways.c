@@ -22,7 +22,6 @@ typedef struct search {
   sn_net *nets[BATCHES]; /* of 1, 2, 4 ..; the last that is there is the net's own batch */
   uint32_t n_nets;
   uint32_t accumulate; /* of what is being tried */
-  bool uneven;         /* a mesh was left out for the global batch */
   sn_err *err;
   sn_err refused; /* why a mesh could not be asked about, the first */
 } search;
@@ -115,11 +114,12 @@ static sn_planner *new_planner(const search *s, const sn_net *net, const sn_opti
 static sn_status try_batches(search *s, const sn_mesh *mesh, const sn_options *options) {
   bool goes_on[SN_WAYS_STRATEGIES] = {false};
   uint32_t left = s->wish->n_strategies, before = s->ways->n_all;
+  bool even = false;
   memset(goes_on, true, sizeof goes_on);
   for (uint32_t b = 0; b < s->n_nets && left > 0 && s->err->code == SN_OK; b++) {
     sn_options own = *options;
     own.iteration.accumulate = s->accumulate = batches_of(s, mesh, s->nets[b]->batch, options);
-    s->uneven = s->uneven || s->accumulate == 0;
+    even = even || s->accumulate > 0;
     if (s->accumulate < sn_mesh_size(mesh, SN_MESH_PP)) continue; /* 0 too: it is uneven */
     sn_planner *planner = new_planner(s, s->nets[b], &own);
     left = 0;
@@ -129,6 +129,7 @@ static sn_status try_batches(search *s, const sn_mesh *mesh, const sn_options *o
     }
     sn_planner_free(planner);
   }
+  s->ways->uneven += !even;
   if (is_refusal(s->err->code)) s->ways->n_all = before;
   s->ways->meshes += s->ways->n_all > before && s->err->code == SN_OK;
   note_refused(s);
@@ -182,7 +183,7 @@ static sn_status try_meshes(search *s) {
       if (gpus / tp % pp == 0) try_sizes(s, pp, tp, 1, gpus / tp / pp);
   }
   if (s->err->code != SN_OK || s->ways->meshes > 0) return s->err->code;
-  if (!s->uneven) return *s->err = s->refused, s->err->code;
+  if (s->ways->uneven == 0) return *s->err = s->refused, s->err->code;
   return sn_fail(s->err, SN_BAD_USAGE,
                  "--global-batch %" PRIu32 " is no multiple of the batches that %" PRIu32 " GPUs take at once; %" PRIu32
                  " is one",

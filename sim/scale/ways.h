@@ -54,6 +54,7 @@ typedef struct sn_ways {
   uint32_t n_all;
   const sn_way *all;    /* those that fit first, fastest first, of equals with less memory; then by what they need */
   uint32_t meshes;      /* that were asked about */
+  uint32_t uneven;      /* that were not, as none of their batches divides the global one */
   struct sn_run **runs; /* of pipelines, whose results these are */
   uint32_t n_runs;
   struct sn_arena *arena;

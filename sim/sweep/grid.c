@@ -362,10 +362,11 @@ static void add_strategies(sn_grid *grid) {
 }
 
 /* That of PyTorch as it starts, where the question is PyTorch's and all GPUs have it; networks of tokens have no
- * convolutions. */
+ * convolutions, and recordings their own types. */
 static sn_precision starts_in(const sn_grid *grid) {
   uint32_t of_images = 0;
-  for (uint32_t i = 0; i < grid->n[SN_AXIS_NETS]; i++) of_images += !sn_net_is_sequence(grid->nets[i]);
+  for (uint32_t i = 0; i < grid->n[SN_AXIS_NETS]; i++)
+    of_images += !sn_net_is_sequence(grid->nets[i]) && !sn_net_is_recording(grid->nets[i]);
   if (grid->origin != SN_NETS_OF_TORCHVISION || of_images == 0) return SN_FP32;
   for (uint32_t i = 0; i < grid->n[SN_AXIS_GPUS]; i++)
     if (sn_device_starts_in(&grid->devices[i], NULL) == SN_FP32) return SN_FP32;

@@ -240,6 +240,8 @@ static const struct bad_net {
 } bad_nets[] = {
     {"", "t.json: the file is empty"},
     {"[]", "t.json:1: not a network"},
+    {"{\"model_type\":\"llama\",\"hidden_size\":8}",
+     "t.json:1: a config of transformers and not a network: snsim record --config"},
     {"{\"name\":\"t\"}", "t.json:1: not a network: an object with \"snsim_net\": 1"},
     {"{\n\"snsim_net\":2}", "t.json:2: \"snsim_net\" must be 1, not 2"},
     {"{\"snsim_net\":1,\n\"layer\":[]}", "t.json:2: unknown key \"layer\" (did you mean \"layers\"?)"},

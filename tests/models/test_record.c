@@ -124,7 +124,7 @@ static void kinds_are_those_of_layers(void **state) {
 static const struct {
   const char *text, *error;
 } damaged[] = {
-    {"", "t:0: the file is empty"},
+    {"", "t: the file is empty"},
     {"hello\n", "t:1: not a recording: its first line is no JSON (docs/record.md)"},
     {"[1]\n", "t:1: not a recording: its first line is {\"snsim_recording\": 1, ..} (docs/record.md)"},
     {"{}\n", "t:1: not a recording: its first line is {\"snsim_recording\": 1, ..} (docs/record.md)"},

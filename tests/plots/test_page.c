@@ -196,7 +196,7 @@ static void names_stay_text(void **state) {
   m.run->net = evil;
   m.run->gpu = evil;
   char *page = write_page(&m);
-  assert_int_equal(count(page, "alert"), 6); /* title, heading and data name both */
+  assert_int_equal(count(page, "alert"), 7); /* title, heading and data name both, data what it is on too */
   assert_int_equal(count(page, "<script"), 2);
   assert_int_equal(count(page, "</script"), 2);
   cJSON *data = data_of(page);

@@ -25,6 +25,15 @@ class Slow(Net):
         time.sleep(60)
         return super().forward(x)
 
+class Sized(Net):
+    def __init__(self, width, depth=2):
+        super().__init__()
+
+class Assuming(Net):
+    def forward(self, x):
+        x = super().forward(x)
+        return x * x.sum().item()
+
 def build():
     return Net()
 
@@ -39,7 +48,7 @@ class Command(Case):
 
     def started(self, *words):
         environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
-        return subprocess.Popen([sys.executable, "-W", "ignore", "-m", "snsim.record", *words], cwd=self.folder, env=environment,
+        return subprocess.Popen([sys.executable, "-m", "snsim.record", *words], cwd=self.folder, env=environment,
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def ran(self, *words):
@@ -63,6 +72,15 @@ class Command(Case):
         status, _, said = self.ran("model.py:build")
         self.assertEqual(status, 3)
         self.assertIn("--input 3,224,224", said)
+
+    def test_what_builds_a_model_has_no_arguments(self):
+        status, _, said = self.ran("model.py:Sized", "--input", "8")
+        self.assertEqual(status, 2)
+        self.assertIn("model.py:Sized takes arguments (width): name a function without any that builds it, as def small(): return Sized(64)", said)
+
+    def test_what_was_assumed_is_told_once(self):
+        status, out, said = self.ran("model.py:Assuming", "--input", "8", "-o", "a.rec")
+        self.assertEqual((status, out.count("assumed at model.py:"), said.count("assumed")), (0, 1, 0), out + said)
 
     def test_interrupted(self):
         child = self.started("model.py:Slow", "--input", "8", "-o", "slow.rec")

@@ -92,6 +92,7 @@ class Looks(Asking):
             drawn = e.plot(path)
             with open(path, encoding="utf-8") as file:
                 self.assertEqual(file.read(), drawn.svg)
+            self.assertRaisesRegex(snsim.Error, r"estimate\(.., name=", e.plot, os.path.join(folder, "a.png"))
         xml.dom.minidom.parseString(drawn.svg)
         self.assertEqual(drawn.svg.count("<polyline"), len(e.rows[:4]))
         self.assertEqual(e._repr_svg_(), drawn._repr_svg_())

@@ -119,7 +119,8 @@ class Written(unittest.TestCase):
                 self.assertEqual(one.read(), other.read())
             self.assertRaisesRegex(snsim.Error, "made of a recording", snsim.estimate("lenet", batch=4, gpu="k40c").snapshot, b)
             self.assertRaisesRegex(snsim.Error, "cannot be written", snsim.snapshot, golden("small_cnn"), os.path.join(folder, "no", "a"), 4)
-            self.assertRaisesRegex(snsim.Error, "give its batch", snsim.snapshot, golden("small_cnn"), a)
+            self.assertRaisesRegex(snsim.Error, "small_cnn.rec.gz: recorded for any batch: give one, as batch=64", snsim.snapshot, golden("small_cnn"), a)
+            self.assertRaisesRegex(snsim.Error, "^missing.rec: No such file or directory$", snsim.snapshot, "missing.rec", b, 4)
             self.assertRaisesRegex(snsim.Error, "no recording", snsim.snapshot, a, b, 4)
 
     @unittest.skipUnless(importlib.util.find_spec("torch"), "no PyTorch")

@@ -236,6 +236,7 @@ class Refused(Case):
 
     def test_what_it_is_called_with(self):
         self.fails("a model needs inputs", nn.Linear(4, 4))
+        self.fails("a str is no model: give a module, or a function that returns", "mymodel.py:Net")
         self.fails("must return models, optimizers and a step", lambda batch: None)
         self.fails("at least 1", models.small_cnn, iterations=0)
         self.fails("is no model", 3, ((4, 4),))

@@ -60,6 +60,9 @@ def make_pages():
     snsim("export", "--table", "ops", "-o", "ops.csv")
     snsim("--net", str(RECORDING), "--batch", "512", "--gpu", "rtx2060", "--strategy", "pytorch", "--host-memory", "1GiB")
     snsim("report", "-o", "recorded.html")
+    snsim("--net", "resnet50", "--batch", "32", "--parallel", "fsdp=8", "--cluster", "h100x8", "--strategy", "pytorch")
+    snsim("report", "-o", "meshed.html")
+    stored["meshed"] = json.loads(snsim("show", "last", "--json"))["results"][0]
     with open("ops.csv", newline="") as file:
         stored["operations"] = list(csv.DictReader(file))
     return stored
@@ -107,6 +110,16 @@ def says_what_the_store_says(page, stored):
               [result["strategy"], "yes", f"{result['peak_device_bytes'] / 2**30:.2f}",
                f"{result['peak_tensor_bytes'] / 2**20:.3f}", f"{result['pool_step']} ({result['pool_cause']})",
                f"{result['iteration_ns'] / 1e6:.2f}", f"{result['images_per_second']:.2f}"])
+
+
+def says_the_speed_of_all_gpus(page, stored):
+    page.open("meshed.html", *DESKTOP)
+    equal("heading", page.text("h1"), "tv_resnet50, batch 32, on 8 h100_sxm with fsdp=8")
+    speed = stored["meshed"]["images_per_second"]
+    row = page.evaluate("[...document.querySelector('#strategies tbody tr').cells].map((c) => c.innerText)")
+    equal("row", plain(row[6]), f"{speed:.2f}")
+    tile = page.evaluate("[...document.querySelectorAll('#tiles div')].find((d) => d.innerText.startsWith('Images per second')).querySelector('dd').firstChild.textContent")
+    assert abs(float(plain(tile)) / speed - 1) < 0.06, f"{tile!r}, not {speed}"
 
 
 def does_not_fit(page, stored):
@@ -455,7 +468,7 @@ def is_legible_in_light_and_dark(page, stored):
     equal("background follows", len(set(backgrounds)), 2)
 
 
-TESTS = (loads_alone, says_what_the_store_says, does_not_fit, says_what_is_not_offered, stacks_everything_on_the_device,
+TESTS = (loads_alone, says_what_the_store_says, says_the_speed_of_all_gpus, does_not_fit, says_what_is_not_offered, stacks_everything_on_the_device,
          shows_several_graphs, begins_with_the_interesting_strategy, explains_every_strategy, breaks_no_word, keeps_proportions, sorts,
          follows_the_pointer, shows_live_tensors_when_asked, follows_the_keyboard,
          follows_the_finger, shows_the_lanes, shows_operations_side_by_side, shows_the_pool, zooms_upwards, shows_names_as_text, fits_a_phone, does_not_overlap,

@@ -12,7 +12,7 @@ import sys
 
 from check import DESKTOP, EVIL, LOW_CONTRAST, OVERLAPS, PHONE, equal, evil_net, main, plain, snsim
 
-PAGES = ("sweep", "options", "evil", "none", "one", "pools")
+PAGES = ("sweep", "options", "evil", "none", "one", "pools", "meshes")
 RESNET, REASON = "resnet:n1=3,n2=4", "tensor conv1.y is beyond what can be counted"
 
 
@@ -44,7 +44,10 @@ def make_pages():
     snsim("report", "sweep:5", "-o", "one.html")
     snsim("sweep", "--for", "superneurons", "--nets", "paper:alexnet", "--batches", "200", "--pools", "256MiB,1GiB,2GiB,4GiB,all")
     snsim("report", "sweep:6", "-o", "pools.html")
-    return {name: json.loads(snsim("show", f"sweep:{i}", "--json"))["rows"] for i, name in ((1, "sweep"), (2, "options"), (6, "pools"))}
+    snsim("sweep", "--nets", "resnet50", "--batches", "32", "--cluster", "h100x8", "--strategy", "pytorch", "--parallels", "fsdp=1:16:x2", "--parallels", "dp=2")
+    snsim("report", "sweep:7", "-o", "meshes.html")
+    return {name: json.loads(snsim("show", f"sweep:{i}", "--json"))["rows"]
+            for i, name in ((1, "sweep"), (2, "options"), (6, "pools"), (7, "meshes"))}
 
 
 def cells(page, table):
@@ -143,6 +146,18 @@ def says_the_gist_of_pools(page, stored):
           f" {fastest['strategy']} with pool {text(fastest)}.")
     row = cells(page, "pairs")[0]
     equal("pairs", [row[3], row[6], row[9]], [text(smallest), text(plain_one), text(fastest)])
+
+
+def tells_meshes_apart(page, stored):
+    """Of several GPUs what they share, and the speed of all of them."""
+    page.open("meshes.html", *DESKTOP)
+    rows = stored["meshes"]
+    shown = [(row[2], row[10]) for row in cells(page, "points")]
+    equal("points", shown, [(r["parallel"] or "one", f"{r['images_per_second']:.2f}") for r in rows])
+    fastest = max(rows, key=lambda r: r["images_per_second"])
+    said = f"the most images per second, {fastest['images_per_second']:.1f}, are those of pytorch (GPUs {fastest['parallel']})"
+    assert said in plain(page.text("#verdict")), page.text("#verdict")
+    assert "one, fsdp=2, fsdp=4, fsdp=8, fsdp=16, dp=2" in page.text("#grid"), page.text("#grid")
 
 
 def limit_looks_like_no_strategy(page, stored):
@@ -361,7 +376,7 @@ def is_legible_in_light_and_dark(page, stored):
     page.dark(False)
 
 
-TESTS = (loads_alone, says_what_was_tried, says_the_gist, says_the_gist_of_pools, limit_looks_like_no_strategy, maps_what_fits,
+TESTS = (loads_alone, says_what_was_tried, says_the_gist, says_the_gist_of_pools, tells_meshes_apart, limit_looks_like_no_strategy, maps_what_fits,
          shows_every_point, sorts, filters, shows_failures, draws_what_is_chosen,
          draws_the_chosen_options, follows_pointer_finger_and_keyboard, hides_and_shows_lines, shows_names_as_text, fits_a_phone,
          does_not_overlap, is_legible_in_light_and_dark)

@@ -158,6 +158,8 @@ static void unknown_names(void **state) {
   static const char *const cases[][2] = {
       {"k40x", "unknown GPU \"k40x\" (did you mean \"k40c\"?); snsim list gpus shows them"},
       {"rtx4091", "did you mean \"rtx4090\"?"},
+      {"h101", "unknown GPU \"h101\" (did you mean \"h100\"?)"},
+      {"4091", "unknown GPU \"4091\" (did you mean \"rtx4090\"?)"},
       {"tpu", "unknown GPU \"tpu\""},
       {"", "unknown GPU \"\""},
   };

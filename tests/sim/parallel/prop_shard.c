@@ -49,8 +49,9 @@ static sn_mesh random_mesh(uint64_t *dice, sn_err *err) {
     snprintf(text, sizeof text, "dp=%u,view=%s,bucket=1MiB", ranks, prng_chance(dice, 50) ? "yes" : "no");
   else
     snprintf(text, sizeof text, "dp=%u,fsdp=%u,reshard=%s,keep-last=%s,prefetch=%u,reduce=%s,sync=%s",
-             prng_chance(dice, 30) ? 2 : 1, ranks, reshards[prng_below(dice, 3)], prng_chance(dice, 30) ? "yes" : "no",
-             prng_from(dice, 1, 3), prng_chance(dice, 50) ? "bf16" : "fp32", prng_chance(dice, 50) ? "each" : "last");
+             prng_chance(dice, 30) ? 2 : 1, ranks, reshards[prng_below(dice, ranks % 2 ? 2 : 3)],
+             prng_chance(dice, 30) ? "yes" : "no", prng_from(dice, 1, 3), prng_chance(dice, 50) ? "bf16" : "fp32",
+             prng_chance(dice, 50) ? "each" : "last");
   sn_mesh_parse(text, &mesh, err);
   return mesh;
 }

@@ -177,7 +177,8 @@ static void meshes_have_one_text(void **state) {
                                          {"view=yes,dp=8,bucket=25MiB", "dp=8,view=yes"},
                                          {"zero=2,dp=8", "dp=8,zero=2"},
                                          {"dp=8,zero=3", "fsdp=8"},
-                                         {"fsdp=8,reshard=4,reduce=bf16", "fsdp=8,reshard=4,reduce=bf16"}};
+                                         {"fsdp=8,reshard=4,reduce=bf16", "fsdp=8,reshard=4,reduce=bf16"},
+                                         {"fsdp=8,reshard=8", "fsdp=8"}};
   for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
     sn_mesh mesh, again;
     sn_err err = SN_ERR_INIT;
@@ -210,6 +211,8 @@ static void bad_meshes_are_refused(void **state) {
       {"dp=8,fsdp=2,zero=1", "leave one"},
       {"zero=2", "add dp=8"},
       {"dp=8,zero=2,view=yes", "DeepSpeed's"},
+      {"fsdp=8,reshard=3", "divide"},
+      {"fsdp=8,reshard=16", "divide"},
   };
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
     sn_mesh mesh = {0};
@@ -232,6 +235,8 @@ static void sizes_are_looked_for(void **state) {
       {"dp,view=yes", "dp,view=yes", "dp=8,view=yes", ""},
       {"dp,zero=1", "dp,zero=1", "dp=8,zero=1", ""},
       {"dp,zero=3", "fsdp", "fsdp=8", ""},
+      {"fsdp,reshard=4", "fsdp,reshard=4", "fsdp=8,reshard=4", ""},
+      {"fsdp,reshard=16", "fsdp,reshard=16", "fsdp=8", ""},
       {"dp=2,fsdp,reshard=no", "fsdp,dp=2,reshard=no", "fsdp=8,dp=2,reshard=no", "dp=2"},
       {"dp,fsdp=4,keep-last=yes", "fsdp=4,dp,keep-last=yes", "fsdp=4,dp=8,keep-last=yes", "fsdp=4,keep-last=yes"}};
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
