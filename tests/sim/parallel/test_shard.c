@@ -109,7 +109,8 @@ static void meshes_have_one_text(void **state) {
                                          {"prefetch=1,fsdp=8,reshard=yes", "fsdp=8"},
                                          {"dp=2,fsdp=4", "fsdp=4,dp=2"},
                                          {"view=yes,dp=8,bucket=25MiB", "dp=8,view=yes"},
-                                         {"fsdp=8,reshard=4,reduce=bf16", "fsdp=8,reshard=4,reduce=bf16"}};
+                                         {"fsdp=8,reshard=4,reduce=bf16", "fsdp=8,reshard=4,reduce=bf16"},
+                                         {"stages=8,9,7,pp=3,dp=2", "dp=2,pp=3,stages=8,9,7"}};
   for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
     sn_mesh mesh, again;
     sn_err err = SN_ERR_INIT;
@@ -124,13 +125,26 @@ static void meshes_have_one_text(void **state) {
 static void bad_meshes_are_refused(void **state) {
   (void)state;
   static const char *const bad[][2] = {
-      {"fsdp", "fit --min gpus"},        {"fsdp=0", "is none of: 1 to"},
-      {"fsdp=8,fsdp=8", "stands twice"}, {"sdp=8", "did you mean"},
-      {"view=yes", "add dp=8"},          {"fsdp=8,view=yes", "add dp=8"},
-      {"prefetch=2,dp=8", "add fsdp=8"}, {"fsdp=8,reshard=maybe", "yes"},
-      {"fsdp=65536,dp=2", "take fewer"}, {"fsdp=99999999999999999999", "none of"},
-      {"fsdp=8,,", "\"\" is no key"},    {"fsdp=-1", "none of"},
-      {"dp=8,bucket=1", "1MiB to 1TiB"}, {"fsdp=8,prefetch=17", "1 to 16"},
+      {"fsdp", "fit --min gpus"},
+      {"fsdp=0", "is none of: 1 to"},
+      {"fsdp=8,fsdp=8", "stands twice"},
+      {"sdp=8", "did you mean"},
+      {"view=yes", "add dp=8"},
+      {"fsdp=8,view=yes", "add dp=8"},
+      {"prefetch=2,dp=8", "add fsdp=8"},
+      {"fsdp=8,reshard=maybe", "yes"},
+      {"fsdp=65536,dp=2", "take fewer"},
+      {"fsdp=99999999999999999999", "none of"},
+      {"fsdp=8,,", "\"\" is no key"},
+      {"fsdp=-1", "none of"},
+      {"dp=8,bucket=1", "1MiB to 1TiB"},
+      {"fsdp=8,prefetch=17", "1 to 16"},
+      {"pp=2,stages=", "units of each"},
+      {"pp=2,stages=1,0", "units of each"},
+      {"stages=1,2", "add pp=8"},
+      {"pp=2,stages=1,2,3", "there are 2 stages; say one for each"},
+      {"pp=2,schedule=interleaved:2,stages=1,2,3", "there are 4 parts"},
+      {"pp=65,stages=1,2", "up to 64"},
   };
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
     sn_mesh mesh = {0};
@@ -317,6 +331,27 @@ static void bubbles_are_the_schedules(void **state) {
   sn_run_free(two);
 }
 
+/* Each stage has the blocks that are said: of equal ones nothing changes, a block more is a block's parameters more. */
+static void stages_have_their_units(void **state) {
+  enum { MICROS = 4 };
+  static const char net[] = "llm:8,128,4,4,352,100";
+  (void)state;
+  sn_run *equal = run_stages(net, 1, 16, "pp=4", MICROS), *said = run_stages(net, 1, 16, "pp=4,stages=2,2,2,2", MICROS);
+  sn_run *other = run_stages(net, 1, 16, "pp=4,stages=1,4,2,1", MICROS);
+  const uint64_t block = equal->stages[1]->results[0].live.parameters / 2;
+  static const int more[] = {-1, 2, 0, -1};
+  for (uint32_t s = 0; s < 4; s++) {
+    const sn_result *a = &equal->stages[s]->results[0], *b = &said->stages[s]->results[0],
+                    *c = &other->stages[s]->results[0];
+    assert_int_equal(a->peak_device_bytes, b->peak_device_bytes);
+    assert_int_equal(a->shared.backward_ns, b->shared.backward_ns);
+    assert_int_equal(c->live.parameters - a->live.parameters, more[s] * (int64_t)block);
+  }
+  sn_run_free(equal);
+  sn_run_free(said);
+  sn_run_free(other);
+}
+
 static void bad_pipelines_are_refused(void **state) {
   (void)state;
   static const struct {
@@ -325,6 +360,8 @@ static void bad_pipelines_are_refused(void **state) {
   } bad[] = {{"llm:8,128,4,4,352,100", "pp=16", "8 can be asked for", 4},
              {"llm:8,128,4,4,352,100", "pp=4,schedule=interleaved:2", "multiple of 4", 7},
              {"gpt2", "pp=4", "takes the weights of wte", 4},
+             {"llm:8,128,4,4,352,100", "pp=4,stages=1,3,3,2", "are 9 blocks", 4},
+             {"llm:8,128,4,4,352,100", "pp=3,stages=1,3,3", "has 8; stages=3,3,2 is as many in each", 4},
              {"unet", "pp=4", "stages send to the next alone", 4}};
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
     sn_err err = SN_ERR_INIT;
@@ -353,6 +390,7 @@ int main(void) {
       cmocka_unit_test(stages_keep_what_is_in_flight),
       cmocka_unit_test(the_least_is_that_of_all_stages),
       cmocka_unit_test(bubbles_are_the_schedules),
+      cmocka_unit_test(stages_have_their_units),
       cmocka_unit_test(bad_pipelines_are_refused),
       cmocka_unit_test(sizes_are_looked_for),
       cmocka_unit_test(bad_sizes_are_refused),
