@@ -205,9 +205,9 @@ sn_status sn__calls_add_mesh(sn__text *t, sn_iteration iteration, const sn__bloc
 /* ---- pipelines ---- */
 
 /* The modules with which the second part and those behind it begin, in lines of 80 columns. */
-static void add_begins(sn__text *t, const sn_net *net, uint32_t parts) {
+static void add_begins(sn__text *t, const sn_net *net, const sn_mesh *mesh) {
   char line[SN__CALLS_PATH + 80] = "begins = [";
-  sn_mesh_parts at = sn_mesh_parts_of(net, parts);
+  sn_mesh_parts at = sn_mesh_parts_of(net, mesh);
   for (uint32_t l = 0, last = 0; l < net->n_layers; l++) {
     uint32_t part = sn_mesh_part_next(&at);
     if (part == last) continue;
@@ -218,7 +218,7 @@ static void add_begins(sn__text *t, const sn_net *net, uint32_t parts) {
       used = (size_t)snprintf(line, sizeof line, "   ");
     }
     snprintf(line + used, sizeof line - used, "%s\"%s\"%s", used > 10 || used == 3 ? " " : "",
-             block ? block : net->layers[l].name, part + 1 < parts ? "," : "]");
+             block ? block : net->layers[l].name, part + 1 < at.parts ? "," : "]");
     last = part;
   }
   sn__text_add(t, "%s", line);
@@ -233,7 +233,7 @@ void sn__calls_add_pipeline(sn__text *t, const sn_net *net, sn_iteration iterati
                                                                : "Schedule1F1B";
   sn__text_add(t, "from torch.distributed.pipelining import pipeline, SplitPoint");
   sn__text_add(t, "from torch.distributed.pipelining import %s", schedule);
-  add_begins(t, net, stages * chunks);
+  add_begins(t, net, mesh);
   if (!net->modules) sn__text_add(t, "# the network's own names: write your model's");
   sn__text_add(t, "split = {path: SplitPoint.BEGINNING for path in begins}");
   sn__text_add(t, "pipe = pipeline(model, mb_args=(x,), split_spec=split)");

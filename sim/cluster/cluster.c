@@ -72,7 +72,9 @@ static sn_status read_gpu(const sn_json *doc, sn_cluster *c, sn_err *err) {
   sn_err unknown = SN_ERR_INIT;
   if (read_text(doc, "gpu", c->gpu, sizeof c->gpu, err) != SN_OK || sn_device_is_file(c->gpu)) return err->code;
   const cJSON *item = item_of(sn_json_root(doc), "gpu");
-  if (sn_device_load(c->gpu, &device, &unknown) != SN_OK) return sn_json_fail(doc, item, err, "%s", unknown.text);
+  sn_status status = sn_device_load(c->gpu, &device, &unknown);
+  if (status == SN_NO_MEMORY) return sn_fail_memory(err);
+  if (status != SN_OK) return sn_json_fail(doc, item, err, "%s", unknown.text);
   if (device.cores.count > 0)
     return sn_json_fail(doc, item, err, "\"gpu\": %s is no GPU; snsim list gpus shows them", device.name);
   snprintf(c->gpu, sizeof c->gpu, "%s", device.name);

@@ -40,7 +40,7 @@ static const word yes_no[] = {{"no", 0}, {"yes", 1}, {NULL, 0}}, reduces[] = {{"
                   syncs[] = {{"last", 0}, {"each", 1}, {NULL, 0}}, losses[] = {{"split", 0}, {"whole", 1}, {NULL, 0}},
                   gathers[] = {{"kept", 0}, {"again", 1}, {NULL, 0}};
 
-typedef enum key_kind { KEY_COUNT, KEY_FLAG, KEY_BYTES, KEY_SCHEDULE } key_kind;
+typedef enum key_kind { KEY_COUNT, KEY_FLAG, KEY_BYTES, KEY_SCHEDULE, KEY_UNITS } key_kind;
 
 typedef struct key {
   const char *name;
@@ -66,6 +66,7 @@ static const key keys[] = {
     {"sync", KEY_FLAG, AT(sync_each), 0, 1, 0, syncs, SN_MESH_FSDP},
     {"bucket", KEY_BYTES, AT(bucket_bytes), 1 << 20, UINT64_C(1) << 40, SN_MESH_BUCKET, NULL, SN_MESH_DP},
     {"schedule", KEY_SCHEDULE, AT(schedule), 0, 0, SN_SCHEDULE_1F1B, schedules, SN_MESH_PP},
+    {"stages", KEY_UNITS, AT(n_units), 0, 0, 0, NULL, SN_MESH_PP},
     {"view", KEY_FLAG, AT(view), 0, 1, 0, yes_no, SN_MESH_DP},
     {"loss", KEY_FLAG, AT(loss_whole), 0, 1, 0, losses, SN_MESH_TP},
     {"gathered", KEY_FLAG, AT(gather_again), 0, 1, 0, gathers, SN_MESH_TP},
@@ -80,6 +81,7 @@ static void set(const key *k, sn_mesh *mesh, uint64_t value) {
   switch (k->kind) {
   case KEY_COUNT:
   case KEY_SCHEDULE:
+  case KEY_UNITS:
     *(uint32_t *)at = (uint32_t)value;
     break;
   case KEY_FLAG:
@@ -96,6 +98,7 @@ static uint64_t get(const key *k, const sn_mesh *mesh) {
   switch (k->kind) {
   case KEY_COUNT:
   case KEY_SCHEDULE:
+  case KEY_UNITS:
     return *(const uint32_t *)at;
   case KEY_FLAG:
     return *(const bool *)at;
@@ -124,7 +127,7 @@ static sn_status fail_key(const char *name, size_t length, sn_err *err) {
   snprintf(text, sizeof text, "%.*s", (int)(length < 30 ? length : 30), name);
   return sn_fail(err, SN_BAD_USAGE,
                  "--parallel: \"%s\" is no key%s; keys are tp, fsdp, dp, pp, zero, reshard, keep-last, prefetch, "
-                 "reduce, sync, bucket, view, loss, gathered, schedule",
+                 "reduce, sync, bucket, view, loss, gathered, schedule, stages",
                  text, sn_text_suggest(text, names, KEYS, hint, sizeof hint));
 }
 
@@ -164,6 +167,21 @@ static bool read_value(const key *k, const char *text, uint64_t *value) {
   return *value != UINT64_MAX && *end == '\0' && *value >= k->least && *value <= k->most;
 }
 
+/* "8,8,7,9": units of each part. */
+static sn_status read_units(const char *text, size_t length, sn_mesh *mesh, sn_err *err) {
+  const char *at = text, *end = text + length;
+  mesh->n_units = 0;
+  for (char *next; at < end && *at >= '0' && *at <= '9' && mesh->n_units < SN_MESH_UNITS; at = next + (next < end)) {
+    uint64_t units = strtoull(at, &next, 10);
+    if (units < 1 || units > UINT16_MAX || (next < end && *next != ',')) break;
+    mesh->units[mesh->n_units++] = (uint16_t)units;
+  }
+  if (at >= end && mesh->n_units > 0 && end[-1] != ',') return SN_OK;
+  return sn_fail(err, SN_BAD_USAGE,
+                 "--parallel: stages=\"%.*s\" is to be the units of each stage, up to %d of them, as stages=8,8,8,8",
+                 (int)(length < 40 ? length : 40), text, SN_MESH_UNITS);
+}
+
 /* An axis without a number. */
 static sn_status read_bare(const key *k, bool may_seek, sn_mesh *mesh, sn_err *err) {
   sn_mesh_axis axis = (sn_mesh_axis)(k - keys); /* which stand first, in their order */
@@ -187,6 +205,7 @@ static sn_status read_key(const char *text, size_t length, bool may_seek, sn_mes
   seen[k - keys] = true;
   if (name == length && k - keys < SN_MESH_AXES) return read_bare(k, may_seek, mesh, err);
   size_t rest = name < length ? length - name - 1 : 0;
+  if (k->kind == KEY_UNITS) return read_units(text + length - rest, rest, mesh, err);
   snprintf(value, sizeof value, "%.*s", (int)(rest < 30 ? rest : 30), text + length - rest);
   if (read_value(k, value, &number)) {
     set(k, mesh, number);
@@ -206,6 +225,22 @@ static sn_status check_world(const sn_mesh *mesh, sn_err *err) {
   return SN_OK;
 }
 
+static uint32_t parts_of(const sn_mesh *mesh) {
+  return sn_mesh_size(mesh, SN_MESH_PP) * sn_mesh_chunks(mesh);
+}
+
+static sn_status check_units(const sn_mesh *mesh, sn_err *err) {
+  const char *of = sn_mesh_chunks(mesh) > 1 ? "parts, in the order of the network" : "stages";
+  if (mesh->n_units == 0 || mesh->n_units == parts_of(mesh)) return SN_OK;
+  if (parts_of(mesh) > SN_MESH_UNITS)
+    return sn_fail(err, SN_BAD_USAGE,
+                   "--parallel: stages says the units of up to %d %s, and there are %" PRIu32 "; leave it out",
+                   SN_MESH_UNITS, of, parts_of(mesh));
+  return sn_fail(err, SN_BAD_USAGE,
+                 "--parallel: stages has %" PRIu32 " numbers, and there are %" PRIu32 " %s; say one for each",
+                 mesh->n_units, parts_of(mesh), of);
+}
+
 static bool has_axis(const sn_mesh *mesh, sn_mesh_axis axis) {
   return sn_mesh_size(mesh, axis) > 1 || mesh->sought == 1 + axis;
 }
@@ -218,7 +253,7 @@ static sn_status check_needs(const sn_mesh *mesh, const bool seen[KEYS], sn_err 
     return sn_fail(err, SN_BAD_USAGE, "--parallel: %s says how %s works, and there is none; add %s=8 or leave it out",
                    k->name, axis, axis);
   }
-  return check_world(mesh, err);
+  return check_world(mesh, err) == SN_OK ? check_units(mesh, err) : err->code;
 }
 
 /* ZeRO's stage 3 is fsdp. */
@@ -268,16 +303,26 @@ static void write_number(const key *k, uint64_t value, char *text, size_t room) 
     snprintf(text, room, "%" PRIu64 "%s", bytes && whole ? value >> 20 : value, !bytes ? "" : whole ? "MiB" : "B");
 }
 
+static void write_units(const sn_mesh *mesh, char *text, size_t room) {
+  size_t used = 0;
+  *text = '\0';
+  for (uint32_t i = 0; i < mesh->n_units && used < room; i++)
+    used += (size_t)snprintf(text + used, room - used, "%s%u", i ? "," : "", mesh->units[i]);
+}
+
 static sn_status write_text(sn_mesh *mesh, sn_err *err) {
   size_t used = 0;
   for (const key *k = keys; k < keys + KEYS && used < sizeof mesh->text; k++) {
     uint64_t value = get(k, mesh);
     const char *named = word_of(k, value);
-    char number[40];
+    char number[SN_MESH_TEXT];
     bool sought = mesh->sought == 1 + (k - keys);
     if (sought) used += (size_t)snprintf(mesh->text + used, sizeof mesh->text - used, "%s%s", used ? "," : "", k->name);
     if (sought || value == k->usual) continue;
-    write_number(k, value, number, sizeof number);
+    if (k->kind == KEY_UNITS)
+      write_units(mesh, number, sizeof number);
+    else
+      write_number(k, value, number, sizeof number);
     used += (size_t)snprintf(mesh->text + used, sizeof mesh->text - used, "%s%s=%s", used ? "," : "", k->name,
                              named ? named : number);
   }
@@ -297,11 +342,19 @@ static sn_status settle(sn_mesh read, sn_mesh *mesh, sn_err *err) {
   return SN_OK;
 }
 
+/* Of a key with its value; numbers behind a comma belong to that. */
+static size_t length_of(const char *text) {
+  size_t length = strcspn(text, ",");
+  while (text[length] == ',' && text[length + 1] >= '0' && text[length + 1] <= '9')
+    length += 1 + strcspn(text + length + 1, ",");
+  return length;
+}
+
 static sn_status parse(const char *text, bool may_seek, sn_mesh *mesh, sn_err *err) {
   bool seen[KEYS] = {false};
   sn_mesh read = usual_mesh();
   for (const char *at = text; *at;) {
-    size_t length = strcspn(at, ",");
+    size_t length = length_of(at);
     if (read_key(at, length, may_seek, &read, seen, err) != SN_OK) return err->code;
     at += length + (at[length] == ',');
   }
@@ -325,8 +378,9 @@ sn_status sn_mesh_resize(const sn_mesh *mesh, sn_mesh_axis axis, uint32_t size, 
   for (const key *k = keys; k < keys + KEYS; k++)
     if (k->needs != SN_MESH_AXES && !has_axis(&read, k->needs)) set(k, &read, k->usual);
   if (read.reshard > sn_mesh_size(&read, SN_MESH_FSDP)) read.reshard = SN_RESHARD_YES; /* more than there are */
-  if (check_world(&read, err) != SN_OK || check_reshard(&read, err) != SN_OK) return err->code;
-  return settle(read, to, err);
+  bool good =
+      check_world(&read, err) == SN_OK && check_units(&read, err) == SN_OK && check_reshard(&read, err) == SN_OK;
+  return good ? settle(read, to, err) : err->code;
 }
 
 /* ---- parts of the network ---- */
@@ -341,8 +395,9 @@ static bool begins_block(sn_mesh_parts *p) {
   return begins;
 }
 
-sn_mesh_parts sn_mesh_parts_of(const sn_net *net, uint32_t parts) {
-  sn_mesh_parts p = {.net = net, .parts = parts, .tail = net->n_layers}, counting;
+sn_mesh_parts sn_mesh_parts_of(const sn_net *net, const sn_mesh *mesh) {
+  sn_mesh_parts p = {.net = net, .mesh = mesh, .parts = parts_of(mesh), .tail = net->n_layers}, counting;
+  if (mesh->n_units > 0) p.filled = mesh->units[0];
   for (uint32_t l = 0; net->modules && l < net->n_layers; l++) p.named = p.named || net->modules[l].block;
   while (p.named && (!net->modules[p.tail - 1].block || net->layers[p.tail - 1].op == SN_FORK)) p.tail--;
   counting = p;
@@ -350,10 +405,40 @@ sn_mesh_parts sn_mesh_parts_of(const sn_net *net, uint32_t parts) {
   return p;
 }
 
+/* The part of a block, from 0. */
+static uint32_t part_of(sn_mesh_parts *p, uint32_t block) {
+  if (p->mesh->n_units == 0) return (uint32_t)((uint64_t)block * p->parts / p->blocks);
+  while (block >= p->filled && p->part + 1 < p->parts) p->filled += p->mesh->units[++p->part];
+  return p->part;
+}
+
 uint32_t sn_mesh_part_next(sn_mesh_parts *p) {
   p->begun += begins_block(p);
-  uint32_t part = p->begun == 0 ? 0 : (uint32_t)((uint64_t)(p->begun - 1) * p->parts / p->blocks);
+  uint32_t part = p->begun == 0 ? 0 : part_of(p, p->begun - 1);
   return p->layer++ >= p->tail ? p->parts - 1 : part;
+}
+
+/* As they are where nothing is said. */
+static void say_equal_units(uint32_t blocks, const sn_mesh *mesh, char *text, size_t room) {
+  sn_mesh equal = {.n_units = mesh->n_units};
+  for (uint32_t b = 0; b < blocks; b++) equal.units[(uint64_t)b * equal.n_units / blocks]++;
+  write_units(&equal, text, room);
+}
+
+sn_status sn_mesh_check_parts(const sn_net *net, const sn_mesh *mesh, sn_err *err) {
+  const sn_mesh_parts p = sn_mesh_parts_of(net, mesh);
+  char said[SN_MESH_TEXT], works[SN_MESH_TEXT];
+  uint32_t sum = 0;
+  if (p.blocks < p.parts)
+    return sn_fail(err, SN_BAD_INPUT, "%s has %u blocks, too few for %u parts of a pipeline; %u can be asked for",
+                   net->name, p.blocks, p.parts, p.blocks);
+  for (uint32_t i = 0; i < mesh->n_units; i++) sum += mesh->units[i];
+  if (mesh->n_units == 0 || sum == p.blocks) return SN_OK;
+  write_units(mesh, said, sizeof said);
+  say_equal_units(p.blocks, mesh, works, sizeof works);
+  return sn_fail(err, SN_BAD_USAGE,
+                 "--parallel: stages=%s are %" PRIu32 " blocks, and %s has %" PRIu32 "; stages=%s is as many in each",
+                 said, sum, net->name, p.blocks, works);
 }
 
 /* ---- cuts ---- */

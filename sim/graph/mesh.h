@@ -42,7 +42,8 @@ enum {
   SN_MESH_BUCKET = 25u << 20, /* bytes of DDP's buckets, but for the first */
   SN_RESHARD_YES = 1,         /* reshard_after_forward=True */
   SN_RESHARD_NO = 0,          /* =False; from 2 on: to groups of so many */
-  SN_MESH_TEXT = 96
+  SN_MESH_UNITS = 64,         /* the most parts whose units are said */
+  SN_MESH_TEXT = 256
 };
 
 /* In which order stages work on micro-batches (sim/parallel/pipeline.h). */
@@ -60,12 +61,14 @@ typedef struct sn_mesh {
   uint32_t reshard;            /* SN_RESHARD_..; looked at with fsdp, as what follows */
   bool keep_last;              /* the last block is not resharded behind its forward */
   uint32_t prefetch;           /* blocks gathered ahead; 0 and 1: PyTorch's own way */
-  bool reduce_narrow;      /* gradients are reduced in the width in which they are computed, not in the parameters' */
-  bool sync_each;          /* accumulating, each micro-batch's gradients are reduced */
-  uint64_t bucket_bytes;   /* dp; 0: SN_MESH_BUCKET */
-  bool view;               /* dp: gradient_as_bucket_view */
-  uint32_t schedule;       /* pp: sn_mesh_schedule, or SN_SCHEDULE_INTERLEAVED and chunks */
-  uint32_t stage, micros;  /* pp, not asked for: of whose GPU a route is, and micro-batches an update (0: one) */
+  bool reduce_narrow;     /* gradients are reduced in the width in which they are computed, not in the parameters' */
+  bool sync_each;         /* accumulating, each micro-batch's gradients are reduced */
+  uint64_t bucket_bytes;  /* dp; 0: SN_MESH_BUCKET */
+  bool view;              /* dp: gradient_as_bucket_view */
+  uint32_t schedule;      /* pp: sn_mesh_schedule, or SN_SCHEDULE_INTERLEAVED and chunks */
+  uint32_t stage, micros; /* pp, not asked for: of whose GPU a route is, and micro-batches an update (0: one) */
+  uint32_t n_units;       /* pp: parts whose blocks are said one by one; 0: as many in each as in any other */
+  uint16_t units[SN_MESH_UNITS];
   bool loss_whole;         /* tp: logits are gathered ahead of the loss */
   bool gather_again;       /* tp: inputs of products are kept split and gathered once more by backward (Megatron) */
   uint8_t sought;          /* 1 + the axis whose size is looked for (sn_mesh_parse_sought()); 0: none */
@@ -95,23 +98,28 @@ static inline uint32_t sn_mesh_chunks(const sn_mesh *mesh) {
 }
 
 /* The network in parts one behind the other: whole blocks (sn_named_module), as many in each as in any other or one
- * fewer; what is ahead of the first block in the first part, what is behind the last in the last. Where nothing is a
+ * fewer, or as mesh->units has them; what is ahead of the first block in the first part, what is behind the last in the last. Where nothing is a
  * block each layer with parameters is one.
  *
- *   sn_mesh_parts parts = sn_mesh_parts_of(net, 8);
+ *   sn_mesh_parts parts = sn_mesh_parts_of(net, &mesh);
  *   for (uint32_t l = 0; l < net->n_layers; l++) part = sn_mesh_part_next(&parts);       each layer's, in order
  */
 typedef struct sn_mesh_parts {
   const sn_net *net;
+  const sn_mesh *mesh;
   uint32_t parts, blocks; /* how many */
+  uint32_t part, filled;  /* of units that are said: the part so far, and all blocks up to its end */
   uint32_t layer, begun;  /* what comes next; blocks so far */
   uint32_t tail;          /* from this layer on nothing is in a block */
   bool named;             /* blocks are the modules' */
   const char *last;
 } sn_mesh_parts;
 
-sn_mesh_parts sn_mesh_parts_of(const sn_net *net, uint32_t parts);
+/* Both outlive it. */
+sn_mesh_parts sn_mesh_parts_of(const sn_net *net, const sn_mesh *mesh);
 uint32_t sn_mesh_part_next(sn_mesh_parts *parts);
+/* SN_BAD_INPUT: fewer blocks than parts. SN_BAD_USAGE: the units that are said are not all blocks. With what works. */
+sn_status sn_mesh_check_parts(const sn_net *net, const sn_mesh *mesh, sn_err *err);
 /* The same of a mesh whose size is looked for: dp or fsdp may stand without a number, "fsdp,prefetch=2". It is to be
  * given one before it is asked about. */
 sn_status sn_mesh_parse_sought(const char *text, sn_mesh *mesh, sn_err *err);

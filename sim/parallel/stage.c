@@ -403,11 +403,9 @@ static sn_status prepare(maker *m) {
   memset(m->maker, 0xff, tensors);
   memset(m->number, 0xff, tensors);
   memset(m->only, 0xff, tensors);
-  sn_mesh_parts cut = sn_mesh_parts_of(w->net, m->parts);
+  if (sn_mesh_check_parts(w->net, m->mesh, m->err) != SN_OK) return m->err->code;
+  sn_mesh_parts cut = sn_mesh_parts_of(w->net, m->mesh);
   for (uint32_t l = 0; l < w->n_layers; l++) m->part_of_layer[l] = sn_mesh_part_next(&cut);
-  if (cut.blocks < m->parts)
-    return sn_fail(m->err, SN_BAD_INPUT, "%s has %u blocks, too few for %u parts of a pipeline; %u can be asked for",
-                   w->name, cut.blocks, m->parts, cut.blocks);
   if (check_ties(m) != SN_OK) return m->err->code;
   find_parts_of_steps(m);
   m->split = m->mesh->schedule == SN_SCHEDULE_ZB_H1;

@@ -54,11 +54,10 @@ static void assume(const sn_mesh *mesh, const sn_device *device, sn_cluster *clu
   snprintf(cluster->gpu, sizeof cluster->gpu, "%s", device->name);
 }
 
-/* False: none is known. */
-static bool find_known(const sn_device *device, sn_cluster *cluster) {
-  sn_err none = SN_ERR_INIT; /* known clusters are good */
-  for (uint32_t i = 0; i < sn_cluster_count(); i++)
-    if (sn_cluster_known(i, cluster, &none) == SN_OK && strcmp(cluster->gpu, device->name) == 0) return true;
+/* False: none is known, or an error. */
+static bool find_known(const sn_device *device, sn_cluster *cluster, sn_err *err) {
+  for (uint32_t i = 0; i < sn_cluster_count() && err->code == SN_OK; i++)
+    if (sn_cluster_known(i, cluster, err) == SN_OK && strcmp(cluster->gpu, device->name) == 0) return true;
   return false;
 }
 
@@ -83,7 +82,8 @@ sn_status sn_mesh_cluster(const sn_mesh *mesh, const sn_cluster *asked, const sn
     if (strcmp(gpu.name, device->name) != 0)
       return sn_fail(err, SN_BAD_USAGE, "--cluster %s has GPUs of the kind %s, and %s was asked for; leave --gpu out",
                      cluster->name, gpu.name, device->name);
-  } else if (!find_known(device, cluster)) {
+  } else if (!find_known(device, cluster, err)) {
+    if (err->code != SN_OK) return err->code;
     *assumed = true;
     assume(mesh, device, cluster);
   }

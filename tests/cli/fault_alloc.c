@@ -1,9 +1,6 @@
-/* Failing allocations: every stage runs again and again, and each time another allocation fails, once or from there on,
- * until none is left to fail. Each run must end with "out of host memory", or, where the C library absorbs the failure
- * (qsort needs no extra memory), with exactly the result it always has; and everything must be freed.
- *
- * malloc and its kin are replaced in this program; that needs glibc and no sanitizer. Elsewhere all tests are skipped.
- */
+/* Failing allocations: every stage runs again and again, and each time another allocation fails (tests/support/failing.h). */
+#include "tests/support/failing.h"
+
 #include "tests/support/pipeline.h"
 
 #include "exec/data/batch_source.h"
@@ -28,63 +25,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#ifndef __has_feature
-#define __has_feature(feature) 0
-#endif
-#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) &&                           \
-    !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer)
-#define REPLACED 1
-#else
-#define REPLACED 0
-#endif
-
-typedef enum failing { FAIL_ONCE, FAIL_FROM_THERE_ON, FAIL_MODES } failing;
-
-static bool armed;
-static failing mode;
-static long calls, fail_at; /* counted while armed; fail_at 0: never */
-static long live;           /* allocated and not freed while armed */
-static long failures;
-
-#if REPLACED
-extern void *__libc_malloc(size_t bytes);
-extern void *__libc_calloc(size_t count, size_t bytes);
-extern void *__libc_realloc(void *old, size_t bytes);
-extern void __libc_free(void *old);
-
-static bool must_fail(void) {
-  if (!armed) return false;
-  calls++;
-  if (fail_at == 0 || calls < fail_at || (mode == FAIL_ONCE && calls > fail_at)) return false;
-  failures++;
-  errno = ENOMEM;
-  return true;
-}
-
-static void *counted(void *fresh) {
-  if (armed && fresh) live++;
-  return fresh;
-}
-
-void *malloc(size_t bytes) {
-  return must_fail() ? NULL : counted(__libc_malloc(bytes));
-}
-
-void *calloc(size_t count, size_t bytes) {
-  return must_fail() ? NULL : counted(__libc_calloc(count, bytes));
-}
-
-void *realloc(void *old, size_t bytes) {
-  if (must_fail()) return NULL;
-  return old ? __libc_realloc(old, bytes) : counted(__libc_realloc(NULL, bytes));
-}
-
-void free(void *old) {
-  if (armed && old) live--;
-  __libc_free(old);
-}
-#endif
 
 /* ---- what is run: each frees all it makes and leaves a text of what it found ---- */
 
@@ -415,50 +355,20 @@ static void plan_by_dtr(scenario *s) {
   plan_with(s, "liveness+recompute=dtr");
 }
 
-static void run_armed(scenario *s, stage *run, failing how, long at) {
-  s->found[0] = '\0';
-  s->err = (sn_err)SN_ERR_INIT;
-  mode = how;
-  calls = live = failures = 0;
-  fail_at = at;
-  armed = true;
-  run(s);
-  armed = false;
-}
+typedef struct runner {
+  stage *run;
+  scenario *s;
+} runner;
 
-/* The C library's own calls say no more than "cannot allocate memory". */
-static bool says_memory(const sn_err *err) {
-  return err->code == SN_NO_MEMORY || (err->code == SN_BAD_FILE && strstr(err->text, strerror(ENOMEM)));
-}
-
-/* The line of `text` at which it begins to differ from `other`. */
-static const char *first_difference(const char *text, const char *other) {
-  const char *line = text;
-  for (; *text && *text == *other; text++, other++)
-    if (*text == '\n') line = text + 1;
-  return line;
+static void run_stage(void *user) {
+  const runner *r = user;
+  r->run(r->s);
 }
 
 static void fail_each(scenario *s, stage *run, long fewest) {
-  if (!REPLACED) skip();
-  run_armed(s, run, FAIL_ONCE, 0);
-  must(&s->err);
-  assert_int_equal(live, 0);
-  long count = calls;
-  assert_true(count >= fewest);
-  memcpy(s->expected, s->found, sizeof s->found);
-  for (failing how = 0; how < FAIL_MODES; how++)
-    for (long at = 1; at <= count; at++) {
-      run_armed(s, run, how, at);
-      if (failures == 0) fail_msg("allocation %ld of %ld was not asked for", at, count);
-      if (live != 0) fail_msg("allocation %ld of %ld failed: %ld not freed", at, count, live);
-      if (s->err.code != SN_OK && !says_memory(&s->err))
-        fail_msg("allocation %ld of %ld failed: %s: %s", at, count, sn_status_name(s->err.code), s->err.text);
-      if (s->err.code == SN_OK && strcmp(s->found, s->expected) != 0)
-        fail_msg("allocation %ld of %ld failed, was absorbed, and changed the result from: %.80s", at, count,
-                 first_difference(s->found, s->expected));
-    }
-  print_message("%ld allocations\n", count);
+  runner r = {run, s};
+  const failing_test test = {run_stage, &r, s->found, s->expected, sizeof s->found, &s->err};
+  failing_each(&test, fewest);
 }
 
 static char *read_text(const char *path, size_t *bytes) {

@@ -178,7 +178,8 @@ static void meshes_have_one_text(void **state) {
                                          {"zero=2,dp=8", "dp=8,zero=2"},
                                          {"dp=8,zero=3", "fsdp=8"},
                                          {"fsdp=8,reshard=4,reduce=bf16", "fsdp=8,reshard=4,reduce=bf16"},
-                                         {"fsdp=8,reshard=8", "fsdp=8"}};
+                                         {"fsdp=8,reshard=8", "fsdp=8"},
+                                         {"stages=8,9,7,pp=3,dp=2", "dp=2,pp=3,stages=8,9,7"}};
   for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
     sn_mesh mesh, again;
     sn_err err = SN_ERR_INIT;
@@ -213,6 +214,12 @@ static void bad_meshes_are_refused(void **state) {
       {"dp=8,zero=2,view=yes", "DeepSpeed's"},
       {"fsdp=8,reshard=3", "divide"},
       {"fsdp=8,reshard=16", "divide"},
+      {"pp=2,stages=", "units of each"},
+      {"pp=2,stages=1,0", "units of each"},
+      {"stages=1,2", "add pp=8"},
+      {"pp=2,stages=1,2,3", "there are 2 stages; say one for each"},
+      {"pp=2,schedule=interleaved:2,stages=1,2,3", "there are 4 parts"},
+      {"pp=65,stages=1,2", "up to 64"},
   };
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
     sn_mesh mesh = {0};
@@ -427,6 +434,27 @@ static void halves_fill_bubbles(void **state) {
   sn_run_free(halves);
 }
 
+/* Each stage has the blocks that are said: of equal ones nothing changes, a block more is a block's parameters more. */
+static void stages_have_their_units(void **state) {
+  enum { MICROS = 4 };
+  static const char net[] = "llm:8,128,4,4,352,100";
+  (void)state;
+  sn_run *equal = run_stages(net, 1, 16, "pp=4", MICROS), *said = run_stages(net, 1, 16, "pp=4,stages=2,2,2,2", MICROS);
+  sn_run *other = run_stages(net, 1, 16, "pp=4,stages=1,4,2,1", MICROS);
+  const uint64_t block = equal->stages[1]->results[0].live.parameters / 2;
+  static const int more[] = {-1, 2, 0, -1};
+  for (uint32_t s = 0; s < 4; s++) {
+    const sn_result *a = &equal->stages[s]->results[0], *b = &said->stages[s]->results[0],
+                    *c = &other->stages[s]->results[0];
+    assert_int_equal(a->peak_device_bytes, b->peak_device_bytes);
+    assert_int_equal(a->shared.backward_ns, b->shared.backward_ns);
+    assert_int_equal(c->live.parameters - a->live.parameters, more[s] * (int64_t)block);
+  }
+  sn_run_free(equal);
+  sn_run_free(said);
+  sn_run_free(other);
+}
+
 static void bad_pipelines_are_refused(void **state) {
   (void)state;
   static const struct {
@@ -435,6 +463,8 @@ static void bad_pipelines_are_refused(void **state) {
   } bad[] = {{"llm:8,128,4,4,352,100", "pp=16", "8 can be asked for", 4},
              {"llm:8,128,4,4,352,100", "pp=4,schedule=interleaved:2", "multiple of 4", 7},
              {"gpt2", "pp=4", "takes the weights of wte", 4},
+             {"llm:8,128,4,4,352,100", "pp=4,stages=1,3,3,2", "are 9 blocks", 4},
+             {"llm:8,128,4,4,352,100", "pp=3,stages=1,3,3", "has 8; stages=3,3,2 is as many in each", 4},
              {"unet", "pp=4", "stages send to the next alone", 4}};
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
     sn_err err = SN_ERR_INIT;
@@ -466,6 +496,7 @@ int main(void) {
       cmocka_unit_test(the_least_is_that_of_all_stages),
       cmocka_unit_test(bubbles_are_the_schedules),
       cmocka_unit_test(halves_fill_bubbles),
+      cmocka_unit_test(stages_have_their_units),
       cmocka_unit_test(bad_pipelines_are_refused),
       cmocka_unit_test(sizes_are_looked_for),
       cmocka_unit_test(bad_sizes_are_refused),
