@@ -350,7 +350,7 @@ void sn_run_free(sn_run *run);
 sn_mesh sn_run_mesh(const sn_run *run);
 uint32_t sn_run_world(const sn_run *run);
 /* What it is on, into `text`, which is returned: "h100_sxm", "8 h100_sxm with fsdp=8". */
-enum { SN_RUN_GPUS = 200 };
+enum { SN_RUN_GPUS = SN_MESH_TEXT + 128 };
 char *sn_run_gpus(const sn_run *run, char text[SN_RUN_GPUS]);
 /* Whether it is of a pipeline, each stage of which has a plan of its own. Where not, SN_OK; else SN_BAD_INPUT, which
  * says that such a run has nothing of one plan: steps, tensors, instructions. */
