@@ -81,11 +81,8 @@ static sn_plan *squeeze_workspaces(const sn_plan_wish *w, sn_plan *counted, sn_e
 static uint32_t least_blocks(const sn_plan_wish *w) {
   const sn_schedule *s = w->schedule;
   uint32_t lives = 0;
-  for (uint32_t e = 0; e < s->n_executions && w->strategy.liveness == SN_LIVENESS_FULL; e++) {
-    const sn_execution *x = &s->executions[e];
-    for (uint32_t i = 0; i < sn_route_run(s->route, x->step, x->rerun)->n_accesses; i++)
-      lives += s->last_use[x->first_last_use + i];
-  }
+  size_t n = w->strategy.liveness == SN_LIVENESS_FULL ? sn_schedule_accesses(s) : 0;
+  for (size_t i = 0; i < n; i++) lives += s->last_use[i];
   return lives > s->route->n_tensors ? lives : s->route->n_tensors;
 }
 
