@@ -65,6 +65,16 @@ sn_status sn_planner_turn(sn_planner *planner, const sn_device *device, const sn
 sn_run *sn_planner_run(sn_planner *planner, const char *spec, const sn_strategy *strategies, uint32_t n_strategies,
                        sn_err *err);
 
+/* Whether two strategies have the same plans, and answers but for their names, of this network and of any that differs
+ * from it in bytes alone: so it is where recomputation for speed and for memory run the same again. *alike is false
+ * where it is not known. SN_BAD_INPUT where one of those two has no plan. */
+sn_status sn_planner_alike(sn_planner *planner, sn_strategy a, sn_strategy b, bool *alike, sn_err *err);
+
+/* Whether two strategies have the same plans, and answers but for their names, of this network and of any that differs
+ * from it in bytes alone: where recomputation for speed runs the same again as that for memory. False where it is not
+ * known. SN_BAD_INPUT where one of those two has no plan. */
+sn_status sn_planner_alike(sn_planner *planner, sn_strategy a, sn_strategy b, bool *alike, sn_err *err);
+
 /* What a strategy needs, from its plan alone. */
 sn_status sn_planner_need(sn_planner *planner, sn_strategy strategy, uint64_t memory_bytes, sn_need *need, sn_err *err);
 /* The same but for device_bytes and host_bytes, which stay 0, sooner: nothing is planned or placed but where that

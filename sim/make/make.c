@@ -61,10 +61,17 @@ static sn_plan *squeeze(const sn_plan_wish *w, sn_plan *counted, sn_err *err) {
                                     : place(w, plan, goal, err);
 }
 
+/* What runs without a byte of workspace that it can do without: `counted` already where that takes none either, as of
+ * recordings. */
+static sn_plan *count_bare(const sn_plan_wish *w, const sn_plan *counted, sn_err *err) {
+  bool same = sn_lower_again(counted, w->workspace, w->costs, 0);
+  return same ? sn_plan_copy(counted, err) : count_in(w, 0, false, err);
+}
+
 /* Without a cache what runs without a byte of workspace that it can do without decides whether it fits; its holes are
  * filled where no other plan fits. */
 static sn_plan *squeeze_workspaces(const sn_plan_wish *w, sn_plan *counted, sn_err *err) {
-  sn_plan *bare = place_well(w, count_in(w, 0, false, err), err);
+  sn_plan *bare = place_well(w, count_bare(w, counted, err), err);
   if (!bare || w->only_fits || !is_within(w, bare)) {
     sn_plan_free(counted);
     return bare;
