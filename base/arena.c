@@ -12,11 +12,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { BLOCK_BYTES = 64 * 1024, ALIGN = alignof(max_align_t) };
+enum { BLOCK_BYTES = 64 * 1024, CLEARED_BYTES = 4096, ALIGN = alignof(max_align_t) };
 
 typedef struct block {
   struct block *next;
-  size_t used, room;
+  size_t used, room, cleared; /* cleared: from there on nothing is zeroed yet */
   alignas(max_align_t) unsigned char bytes[];
 } block;
 
@@ -50,7 +50,7 @@ sn_arena *sn_arena_shared(size_t bytes) {
   sn_arena *arena = map_shared(all);
   if (!arena) return NULL;
   arena->newest = (block *)(void *)((unsigned char *)arena + head);
-  arena->newest->room = bytes;
+  arena->newest->room = arena->newest->cleared = bytes;
   arena->mapped = all;
   return arena;
 }
@@ -69,9 +69,17 @@ void sn_arena_free(sn_arena *arena) {
   free(arena);
 }
 
+/* Zeroes what is left of a block piece by piece: of most arenas little is used. */
+static void clear_to(block *b, size_t end) {
+  size_t to = b->room - end > CLEARED_BYTES ? end + CLEARED_BYTES : b->room;
+  memset(b->bytes + b->cleared, 0, to - b->cleared);
+  b->cleared = to;
+}
+
 static void *take(block *b, size_t bytes) {
   void *place = b->bytes + b->used;
   b->used += bytes;
+  if (b->used > b->cleared) clear_to(b, b->used);
   return place;
 }
 
@@ -83,9 +91,11 @@ void *sn_arena_alloc(sn_arena *arena, size_t count, size_t size) {
   if (arena->mapped) return NULL;
   bool large = bytes > BLOCK_BYTES / 4;
   size_t room = large ? bytes : BLOCK_BYTES;
-  block *b = calloc(1, sizeof *b + room);
+  block *b = large ? calloc(1, sizeof *b + room) : malloc(sizeof *b + room);
   if (!b) return NULL;
+  b->used = 0;
   b->room = room;
+  b->cleared = large ? room : 0;
   block **place = large && arena->newest ? &arena->newest->next : &arena->newest;
   b->next = *place;
   *place = b;

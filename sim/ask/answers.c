@@ -1,6 +1,8 @@
 /* Answers; see the header. */
 #include "sim/ask/answers.h"
 
+#include "sim/ask/question.h"
+#include "sim/ask/simulate.h"
 #include "sim/graph/route.h"
 
 #include <string.h>
@@ -25,6 +27,28 @@ const sn_answer *sn_answers_find(const sn_answers *answers, const sn_answer *wan
   }
   return NULL;
 }
+
+/* ---- alike whatever the batch ---- */
+
+static bool recomputes_chains(sn_strategy s) {
+  return s.recompute == SN_RECOMPUTE_SPEED || s.recompute == SN_RECOMPUTE_MEMORY || s.recompute == SN_RECOMPUTE_COST;
+}
+
+/* For cost every chain of layers is run again as for speed or as for memory, which of the two bytes say: where these
+ * two are the same in all, any choice is. What they run again bytes have no say in (sn_schedule_is_sizeless()). */
+sn_status sn_planner_alike(sn_planner *planner, sn_strategy a, sn_strategy b, bool *alike, sn_err *err) {
+  sn__question *q = &planner->q;
+  q->err = err;
+  *alike = recomputes_chains(a) && recomputes_chains(b) && is_like(a, b, false);
+  if (!*alike) return SN_OK;
+  a.recompute = SN_RECOMPUTE_SPEED;
+  b.recompute = SN_RECOMPUTE_MEMORY;
+  const sn_schedule *speed = sn__question_schedule(q, a), *memory = speed ? sn__question_schedule(q, b) : NULL;
+  *alike = memory && sn_schedule_same(speed, memory);
+  return err->code;
+}
+
+/* ---- copies ---- */
 
 /* Each read of a tensor that is there. */
 static uint64_t count_hits(const sn_schedule *schedule) {

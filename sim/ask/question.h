@@ -109,4 +109,9 @@ uint64_t sn__question_resident(const sn__question *q, sn_strategy strategy);
 /* Which algorithms cuDNN takes is not for the plan to say where PyTorch or SINGA call it: what they need, they have. */
 sn_workspace sn__question_workspace(const sn__question *q, sn_strategy strategy);
 
+/* A question kept open (sim/ask/simulate.h). */
+struct sn_planner {
+  sn__question q;
+};
+
 #endif

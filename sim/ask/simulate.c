@@ -389,10 +389,6 @@ static sn_run *fill_run(sn__question *q, const char *spec, const sn_strategy *st
   return status == SN_OK && judge(q, run) == SN_OK ? run : NULL;
 }
 
-struct sn_planner {
-  sn__question q;
-};
-
 sn_run *sn_simulate(const char *spec, const sn_net *net, const sn_device *device, const sn_strategy *strategies,
                     uint32_t n_strategies, const sn_options *options, sn_err *err) {
   sn_planner *planner = sn_planner_new_stage(NULL, net, device, options, err);

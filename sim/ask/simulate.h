@@ -72,6 +72,11 @@ sn_run *sn_planner_run(sn_planner *planner, const char *spec, const sn_strategy 
 /* The route of a strategy's graph, which is the planner's; NULL after an error. */
 const sn_route *sn_planner_route(sn_planner *planner, sn_strategy strategy, sn_err *err);
 
+/* Whether two strategies have the same plans, and answers but for their names, of this network and of any that differs
+ * from it in bytes alone: where recomputation for speed runs the same again as that for memory. False where it is not
+ * known. SN_BAD_INPUT where one of those two has no plan. */
+sn_status sn_planner_alike(sn_planner *planner, sn_strategy a, sn_strategy b, bool *alike, sn_err *err);
+
 /* What a strategy needs, from its plan alone. */
 sn_status sn_planner_need(sn_planner *planner, sn_strategy strategy, uint64_t memory_bytes, sn_need *need, sn_err *err);
 /* The same but for device_bytes and host_bytes, which stay 0, sooner: nothing is planned or placed but where that

@@ -160,6 +160,12 @@ typedef struct site {
   sn_planner *planner;
 } site;
 
+/* What a value needs, by a strategy and all that are alike. */
+typedef struct known_need {
+  uint32_t value, group;
+  sn_need need;
+} known_need;
+
 typedef struct fitter {
   const sn_knob *knob;
   const sn_device *device;
@@ -168,11 +174,15 @@ typedef struct fitter {
   sn_planner *like; /* of that */
   site sites[SITES];
   uint64_t clock, kept_layers;
-  uint32_t missing;     /* the smallest value known to have no network that can be tried; 0: none */
-  sn_err reason;        /* why */
-  sn_strategy strategy; /* being fitted */
-  uint32_t refused;     /* the smallest value for which it is known to have no plan; 0: none */
-  sn_err refusal;       /* why */
+  uint32_t missing;          /* the smallest value known to have no network that can be tried; 0: none */
+  sn_err reason;             /* why */
+  sn_strategy strategy;      /* being fitted */
+  const sn_fit_answer *twin; /* of one that is alike (sn_planner_alike()); NULL: there is none */
+  uint32_t group;            /* of those that are alike */
+  known_need *known;
+  uint32_t n_known, known_room;
+  uint32_t refused; /* the smallest value for which it is known to have no plan; 0: none */
+  sn_err refusal;   /* why */
   sn_arena *arena;
 } fitter;
 
@@ -259,6 +269,12 @@ static sn_status ask(fitter *f, uint32_t value, sn_need *need, sn_binding *bindi
   *need = (sn_need){.slack_bytes = INT64_MIN};
   *why_not = f->refusal.text;
   if (f->refused && value >= f->refused) return SN_OK;
+  if (binding && f->twin && f->twin->has_next && sn_knob_next(f->knob, f->twin->search.value) == value) {
+    *binding = f->twin->binding;
+    *need = binding->need;
+    *why_not = NULL;
+    return SN_OK;
+  }
   const site *s = visit(f, value, err);
   *why_not = s ? NULL : f->reason.text;
   if (!s) return err->code;
@@ -284,10 +300,33 @@ static uint32_t value_at(const sn_knob *knob, uint32_t count) {
   return value > 0 ? (uint32_t)value : 0; /* 0: ahead of the first */
 }
 
+static const sn_need *known_of(const fitter *f, uint32_t value) {
+  for (uint32_t i = 0; i < f->n_known; i++)
+    if (f->known[i].value == value && f->known[i].group == f->group) return &f->known[i].need;
+  return NULL;
+}
+
+static sn_status remember(fitter *f, uint32_t value, sn_need need, sn_err *err) {
+  if (f->n_known == f->known_room) {
+    uint32_t room = f->known_room ? 2 * f->known_room : 64;
+    known_need *more = realloc(f->known, room * sizeof *more);
+    if (!more) return sn_fail_memory(err);
+    f->known = more;
+    f->known_room = room;
+  }
+  f->known[f->n_known++] = (known_need){value, f->group, need};
+  return SN_OK;
+}
+
 static sn_status measure(void *user, uint32_t count, sn_need *need, sn_err *err) {
   fitter *f = user;
   const char *why_not;
-  return ask(f, value_at(f->knob, count), need, NULL, &why_not, err);
+  uint32_t value = value_at(f->knob, count);
+  const sn_need *known = f->twin ? known_of(f, value) : NULL;
+  if (known) *need = *known;
+  if (known) return SN_OK;
+  sn_status status = ask(f, value, need, NULL, &why_not, err);
+  return status == SN_OK ? remember(f, value, *need, err) : status;
 }
 
 /* Whether bytes, times or luck have a say in what a strategy keeps. */
@@ -322,6 +361,13 @@ static sn_status search_values(fitter *f, uint32_t most, sn_fit_search *found, s
 static sn_status look_at_value(fitter *f, sn_fit_answer *a, sn_err *err) {
   sn_result *result = sn_arena_alloc(f->arena, 1, sizeof *result);
   if (!result) return sn_fail_memory(err);
+  if (f->twin && f->twin->result && f->twin->search.value == a->search.value) {
+    char name[SN_STRATEGY_TEXT];
+    *result = *f->twin->result;
+    result->strategy = sn_arena_text(f->arena, sn_strategy_name(a->strategy, name));
+    a->result = result;
+    return result->strategy ? SN_OK : sn_fail_memory(err);
+  }
   const site *s = visit(f, a->search.value, err);
   if (!s) return sn_fail(err, SN_BUG, "the network of value %u is gone", a->search.value);
   a->result = result;
@@ -366,10 +412,30 @@ static sn_status find_end(fitter *f, const site *least, sn_err *err) {
   return SN_OK;
 }
 
-static sn_status fit_one(fitter *f, sn_strategy strategy, uint32_t most, sn_fit_answer *a, sn_err *err) {
+/* The first of the answers before this one whose strategy is alike: all values that it has asked about are known. */
+static sn_status find_twin(fitter *f, const sn_fit_answer *answers, uint32_t number, sn_err *err) {
+  f->group = number;
+  f->twin = NULL;
+  for (uint32_t i = 0; i < number && f->knob->scales; i++) {
+    sn_err reason = SN_ERR_INIT;
+    bool alike = false;
+    const site *least = visit(f, f->knob->low, err);
+    if (!least) return err->code;
+    sn_status status = sn_planner_alike(least->planner, answers[i].strategy, f->strategy, &alike, &reason);
+    if (status != SN_OK && !is_refusal(&reason)) return sn_fail(err, reason.code, "%s", reason.text);
+    if (!alike) continue;
+    f->group = i;
+    f->twin = &answers[i];
+    return SN_OK;
+  }
+  return SN_OK;
+}
+
+static sn_status fit_one(fitter *f, const sn_fit_answer *answers, sn_fit_answer *a, uint32_t most, sn_err *err) {
   sn_need next = {.fits = false};
-  a->strategy = f->strategy = strategy;
+  f->strategy = a->strategy;
   f->refused = 0;
+  if (find_twin(f, answers, (uint32_t)(a - answers), err) != SN_OK) return err->code;
   if (search_values(f, most, &a->search, err) != SN_OK) return err->code;
   if (a->search.value && look_at_value(f, a, err) != SN_OK) return err->code;
   if (look_at_next(f, a, &next, err) != SN_OK) return err->code;
@@ -384,7 +450,10 @@ static sn_status fit_all(fitter *f, const sn_strategy *strategies, sn_fit *fit, 
   if (!least || (f->knob->grows && find_end(f, least, err) != SN_OK)) return err->code;
   uint32_t most =
       f->knob->grows ? DEEPER_SCANNED : (uint32_t)sn_min(SCANNED_LAYERS / sn_max(least->layers, 1), MOST_SCANNED);
-  for (uint32_t i = 0; i < fit->n_answers && err->code == SN_OK; i++) fit_one(f, strategies[i], most, &answers[i], err);
+  for (uint32_t i = 0; i < fit->n_answers && err->code == SN_OK; i++) {
+    answers[i].strategy = strategies[i];
+    fit_one(f, answers, &answers[i], most, err);
+  }
   fit->answers = answers;
   return err->code;
 }
@@ -400,6 +469,7 @@ sn_fit *sn_fit_largest(const sn_knob *knob, const sn_device *device, const sn_st
     *fit = (sn_fit){.n_answers = n_strategies, .arena = arena};
     fit_all(f, strategies, fit, err);
     for (int i = 0; i < SITES; i++) drop(f, &f->sites[i]);
+    free(f->known);
     sn_planner_free(f->like);
     sn_net_free(f->first);
   } else {

@@ -284,10 +284,7 @@ static double slowest(const sn_costs *costs, uint32_t n_layers) {
 
 sn_costs *sn_costs_new_in(const sn_net *net, const sn_device *device, sn_iteration iteration, sn_err *err) {
   sn_widths widths;
-  if (sn_widths_make(&widths, net, iteration.precision, true, err) != SN_OK) {
-    sn_widths_clear(&widths);
-    return NULL;
-  }
+  if (sn_widths_make(&widths, net, iteration.precision, true, err) != SN_OK) return sn_widths_clear(&widths), NULL;
   sn_arena *arena = sn_arena_new();
   sn_costs *costs = arena ? sn_arena_alloc(arena, 1, sizeof *costs) : NULL;
   if (costs) {
@@ -302,7 +299,9 @@ sn_costs *sn_costs_new_in(const sn_net *net, const sn_device *device, sn_iterati
   }
   bool good = costs && costs->layers;
   sn__same_costs twins = {{0}};
-  for (uint32_t i = 0; good && i < net->n_layers; i++) good = add_layer(costs, net, i, &widths, device, &twins);
+  const uint32_t n_own = net->recorded ? 1 : net->n_layers; /* what a recording's steps cost is the route's */
+  for (uint32_t i = 0; good && i < n_own; i++) good = add_layer(costs, net, i, &widths, device, &twins);
+  for (uint32_t i = n_own; good && i < net->n_layers; i++) costs->layers[i] = costs->layers[0];
   sn_widths_clear(&widths);
   if (good) sn_costs_set_optimizer(costs, net, device, SN_OPTIMIZER_MOMENTUM);
   if (good && slowest(costs, net->n_layers) < SN_MAX_OP_SECONDS) return costs;

@@ -93,7 +93,8 @@ sn_work sn_costs_work(const sn_net *net, uint32_t layer, sn_pass pass, sn_optimi
 /* Time of a layer's step in ns. `algo` as in sn_instr: {forward, -} or {backward data, backward filter}; looked at for
  * CONV and DECONV only. */
 int64_t sn_costs_step(const sn_costs *costs, uint32_t layer, sn_pass pass, const uint8_t algo[2]);
-/* Time of a step of a route: what its layer's pass takes, or the step's share of that; of a recording what its own bytes and operations do. */
+/* Time of a step of a route: what its layer's pass takes, or the step's share of that; of a recording what its own bytes
+ * and operations do. */
 int64_t sn_costs_of(const sn_costs *costs, const sn_route *route, const sn_step *step, const uint8_t algo[2]);
 /* How long each transfer of a route takes (sn_step.sum), in ns; copied. 0 unless set. SN_NO_MEMORY. */
 sn_status sn_costs_set_transfers(sn_costs *costs, const int64_t *ns, uint32_t count, sn_err *err);

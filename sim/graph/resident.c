@@ -146,9 +146,10 @@ void sn_resident_walk_all(sn_resident_walk *w) {
   bool beside = w->dialect->fork_copies && !w->iteration.inference;
   const sn_mesh *mesh = &w->iteration.mesh; /* of a stage of a pipeline its layers alone, and batches of an update */
   const uint32_t stages = sn_mesh_size(mesh, SN_MESH_PP), batches = mesh->micros > 1 ? mesh->micros : 1;
-  sn_mesh_parts parts = sn_mesh_parts_of(w->net, mesh);
+  sn_mesh_parts parts = {0};
+  if (stages > 1) parts = sn_mesh_parts_of(w->net, mesh);
   for (uint32_t i = 0; i < w->net->n_layers; i++) {
-    if (sn_mesh_part_next(&parts) % stages != mesh->stage) continue;
+    if (stages > 1 && sn_mesh_part_next(&parts) % stages != mesh->stage) continue;
     if (w->net->layers[i].parameters > 0) show_parameters(w, i);
     if (beside || w->net->layers[i].op == SN_BN) show_buffers(w, i);
     if (is_trained(w, i))

@@ -89,7 +89,7 @@ static sn_status make_order(sn__route_maker *b, const sn_net *net, sn_err *err) 
 static bool is_transparent(const sn__route_maker *b, const sn_layer *layer) {
   if (layer->op == SN_DROPOUT) return b->iteration.inference && b->route->dialect->eager;
   if (layer->op == SN_FORK) return !b->route->dialect->fork_copies;
-  return sn_dialect_rule(b->route->dialect, b->net, layer)->view;
+  return sn__route_rule(b, (uint32_t)(layer - b->net->layers))->view;
 }
 
 /* Inference: never. Declared: only behind what is trained. Else every layer has; but the readers of the input batch
@@ -489,6 +489,7 @@ static bool allocate(sn__route_maker *b, const sn_net *net, sn_arena *arena) {
   b->saved = sn_arena_alloc(arena, n.layers, sizeof *b->saved);
   b->output = sn_arena_alloc(arena, n.values, sizeof *b->output);
   b->gradient = sn_arena_alloc(arena, n.values, sizeof *b->gradient);
+  b->rules = calloc(n.layers, sizeof *b->rules);
   b->order = calloc(n.layers, sizeof *b->order);
   b->flat = calloc(n.layers, sizeof *b->flat);
   b->stamp = calloc(n.tensors, sizeof *b->stamp);
@@ -501,13 +502,14 @@ static bool allocate(sn__route_maker *b, const sn_net *net, sn_arena *arena) {
   b->cast = calloc(n.values, sizeof *b->cast);
   b->weight_cast = calloc(n.layers, sizeof *b->weight_cast);
   b->casts = calloc(n.values, sizeof *b->casts);
-  return b->steps && b->accesses && b->permits && b->tensors && b->sums && b->part && b->forward_step &&
+  return b->rules && b->steps && b->accesses && b->permits && b->tensors && b->sums && b->part && b->forward_step &&
          b->backward_step && b->weight_gradient && b->saved && b->output && b->gradient && b->order && b->flat &&
          b->stamp && b->place && b->branches && b->trained && b->holders && b->meetings && b->scratch && b->cast &&
          b->weight_cast && b->casts;
 }
 
 static void free_room(sn__route_maker *b) {
+  free(b->rules);
   free(b->order);
   free(b->flat);
   free(b->stamp);
@@ -565,6 +567,7 @@ static sn_route *fill(sn_arena *arena, const sn_net *net, const wish *w, sn_err 
   sn_status status =
       sn_widths_make_of(&b.widths, net, w->iteration.precision, route->dialect, w->iteration.inference, err);
   if (status == SN_OK && !allocate(&b, net, arena)) status = sn_fail_memory(err);
+  if (status == SN_OK) sn__route_find_rules(&b);
   if (status == SN_OK) status = route->dialect->declared ? sn__route_eager_order(&b, err) : make_order(&b, net, err);
   if (status == SN_OK) status = make_steps(&b, err);
   if (status == SN_OK) hand_over(&b, arena);

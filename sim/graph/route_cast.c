@@ -146,6 +146,16 @@ static bool adds_up_early(const sn__route_maker *b, uint32_t index) {
   return sn__route_rule(b, index)->saves == SN_SAVES_RMS && b->net->layers[producer].op == SN_FORK;
 }
 
+void sn__route_find_rules(sn__route_maker *b) {
+  const sn_dialect *dialect = b->route->dialect;
+  for (uint32_t i = 0; i < b->net->n_layers; i++) {
+    const sn_layer *layer = &b->net->layers[i];
+    bool casts = sn_widths_casts_loss(&b->widths, b->net, layer);
+    const sn_op_rule *rule = casts ? &dialect->rules[SN_FORM_CAST_LOSS] : sn_dialect_rule(dialect, b->net, layer);
+    b->rules[i] = (uint16_t)(rule - dialect->rules);
+  }
+}
+
 void sn__route_make_scratch(sn__route_maker *b, uint32_t index) {
   const sn_op_rule *rule = sn__route_rule(b, index);
   uint64_t bytes = sn_widths_scratch_bytes(&b->widths, b->net, index);

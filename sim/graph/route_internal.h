@@ -32,6 +32,7 @@ typedef struct sn__route_maker {
   sn_sum *sums;
   sn_part *part; /* per value */
   uint32_t *forward_step, *backward_step, *weight_gradient;
+  uint16_t *rules;      /* per layer: which of its dialect */
   uint32_t *order;      /* layers in route order */
   uint32_t *output;     /* per value: its tensor; SN_NONE for DATA's */
   uint32_t *gradient;   /* per value: the tensor that holds the gradient with respect to it */
@@ -65,9 +66,7 @@ void sn__route_access(sn__route_maker *b, uint32_t tensor, sn_access_mode mode);
 void sn__route_end_step(sn__route_maker *b);
 
 static inline const sn_op_rule *sn__route_rule(const sn__route_maker *b, uint32_t layer) {
-  if (sn_widths_casts_loss(&b->widths, b->net, &b->net->layers[layer]))
-    return &b->route->dialect->rules[SN_FORM_CAST_LOSS];
-  return sn_dialect_rule(b->route->dialect, b->net, &b->net->layers[layer]);
+  return &b->route->dialect->rules[b->rules[layer]];
 }
 /* Of its own parameters or those that it shares. */
 static inline bool sn__route_trains(const sn__route_maker *b, uint32_t layer) {
@@ -106,6 +105,8 @@ sn_status sn__route_backward_kernels(sn__route_maker *b, sn_err *err);
 
 /* The forward step at hand makes copies of its operands; the last one is read by the copies of all weights. */
 void sn__route_cast_forward(sn__route_maker *b, uint32_t layer);
+/* Once widths are known: each layer's rule, which then is asked for often. */
+void sn__route_find_rules(sn__route_maker *b);
 /* What the backward step at hand makes in its own widths, and drops. */
 void sn__route_make_scratch(sn__route_maker *b, uint32_t index);
 /* What each product of PyTorch's makes of weights of 4 bits, and drops. */

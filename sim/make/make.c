@@ -61,10 +61,17 @@ static sn_plan *squeeze(const sn_plan_wish *w, sn_plan *counted, sn_err *err) {
                                     : place(w, plan, goal, err);
 }
 
+/* What runs without a byte of workspace that it can do without: `counted` already where that takes none either, as of
+ * recordings. */
+static sn_plan *count_bare(const sn_plan_wish *w, const sn_plan *counted, sn_err *err) {
+  bool same = sn_lower_again(counted, w->workspace, w->costs, 0);
+  return same ? sn_plan_copy(counted, err) : count_in(w, 0, false, err);
+}
+
 /* Without a cache what runs without a byte of workspace that it can do without decides whether it fits; its holes are
  * filled where no other plan fits. */
 static sn_plan *squeeze_workspaces(const sn_plan_wish *w, sn_plan *counted, sn_err *err) {
-  sn_plan *bare = place_well(w, count_in(w, 0, false, err), err);
+  sn_plan *bare = place_well(w, count_bare(w, counted, err), err);
   if (!bare || w->only_fits || !is_within(w, bare)) {
     sn_plan_free(counted);
     return bare;
@@ -81,11 +88,8 @@ static sn_plan *squeeze_workspaces(const sn_plan_wish *w, sn_plan *counted, sn_e
 static uint32_t least_blocks(const sn_plan_wish *w) {
   const sn_schedule *s = w->schedule;
   uint32_t lives = 0;
-  for (uint32_t e = 0; e < s->n_executions && w->strategy.liveness == SN_LIVENESS_FULL; e++) {
-    const sn_execution *x = &s->executions[e];
-    for (uint32_t i = 0; i < sn_route_run(s->route, x->step, x->rerun)->n_accesses; i++)
-      lives += s->last_use[x->first_last_use + i];
-  }
+  size_t n = w->strategy.liveness == SN_LIVENESS_FULL ? sn_schedule_accesses(s) : 0;
+  for (size_t i = 0; i < n; i++) lives += s->last_use[i];
   return lives > s->route->n_tensors ? lives : s->route->n_tensors;
 }
 

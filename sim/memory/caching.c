@@ -45,14 +45,14 @@ struct sn_caching {
   uint64_t limit;
   sn_pool addresses; /* of segments */
   block *blocks;     /* from 1 on */
-  uint32_t used, room, spare;
-  sn__bins free[POOLS];
+  uint32_t used, room, spare, n_pools;
   sn__row unmapped[POOLS];
   sn_caching_figures figures;
   sn_caching_range range;
   void (*asking)(void *user, uint64_t needed);
   void (*asked)(void *user);
   void *watcher;
+  sn__bins free[];
 };
 
 /* ---- blocks that are not in use ---- */
@@ -366,7 +366,7 @@ static bool give_uncut(sn_caching *c, request r, sn_err *err) {
 
 /* From the smallest on. What is left of a block whose pages went back is smaller than it was: nothing is met twice. */
 static sn_status give_all(sn_caching *c, sn_err *err) {
-  for (int pool = 0; pool < POOLS; pool++) {
+  for (uint32_t pool = 0; pool < c->n_pools; pool++) {
     const sn__bins *free = &c->free[pool];
     for (uint32_t next, n = sn__bins_first(free, c->blocks); n && err->code == SN_OK; n = next) {
       next = sn__bins_next(free, c->blocks, n);
@@ -505,27 +505,28 @@ sn_status sn_caching_pass_size(sn_caching *c, const sn_caching_size *size, sn_er
 /* ---- the whole ---- */
 
 sn_caching *sn_caching_new(uint64_t limit_bytes, const sn_caching_options *options, sn_err *err) {
-  if (options->max_split_bytes && options->max_split_bytes <= SN_CACHING_SPLIT_LEAST) {
-    sn_fail(err, SN_BAD_USAGE, "max_split_size is %" PRIu64 " B; PyTorch takes nothing up to 20 MiB",
-            options->max_split_bytes);
-    return NULL;
-  }
-  sn_caching *c = calloc(1, sizeof *c);
+  const uint64_t split = options->max_split_bytes;
+  if (split && split <= SN_CACHING_SPLIT_LEAST)
+    return sn_fail(err, SN_BAD_USAGE, "max_split_size is %" PRIu64 " B; PyTorch takes nothing up to 20 MiB", split),
+           NULL;
+  const uint32_t n_pools = SIZES * (options->streams > 0 ? options->streams : 1);
+  sn_caching *c = calloc(1, sizeof *c + n_pools * sizeof *c->free);
   if (!c) return sn_fail_memory(err), NULL;
+  c->n_pools = n_pools;
   c->options = *options;
   c->limit = sn_min(limit_bytes, MOST_BYTES);
   c->range.below = UINT64_MAX;
-  c->chooses = options->expandable_segments || options->max_split_bytes;
+  c->chooses = options->expandable_segments || split;
   for (int pool = 0; pool < POOLS; pool++)
     c->least_rest[pool] = pool % SIZES == SMALL || options->expandable_segments ? LEAST_BLOCK : MOST_SMALL + 1;
-  c->most_split = options->max_split_bytes && !options->expandable_segments ? options->max_split_bytes : UINT64_MAX;
+  c->most_split = split && !options->expandable_segments ? split : UINT64_MAX;
   return c;
 }
 
 sn_caching *sn_caching_copy(const sn_caching *c, sn_err *err) {
-  sn_caching *copy = malloc(sizeof *copy);
+  sn_caching *copy = malloc(sizeof *c + c->n_pools * sizeof *c->free);
   if (!copy) return sn_fail_memory(err), NULL;
-  *copy = *c;
+  memcpy(copy, c, sizeof *c + c->n_pools * sizeof *c->free);
   copy->asking = NULL;
   copy->asked = NULL;
   copy->room = c->used + c->used / 4 + 64; /* before it has to grow */

@@ -49,6 +49,7 @@ typedef struct sn_caching_options {
   uint64_t max_split_bytes; /* 0: blocks of any size are cut */
   uint64_t beside_bytes;    /* of the device's memory, what the limit leaves out: expandable segments have addresses for
                              * 9/8 of both */
+  uint32_t streams;         /* that ask, up to SN_CACHING_STREAMS; 0: one */
 } sn_caching_options;
 
 /* Bytes; the names are those of torch.cuda.memory_stats(). */
@@ -109,7 +110,7 @@ void sn_caching_give(sn_caching *caching, uint32_t block);
 sn_status sn_caching_pass(sn_caching *caching, uint64_t bytes, sn_err *err);
 
 /* The same of a size. SN_NO_FIT says nothing in *err: a search asks for many that do not fit, and reads no text.
- * `stream` is below SN_CACHING_STREAMS. */
+ * `stream` is below the allocator's options' `streams`. */
 sn_caching_size sn_caching_size_on(uint64_t bytes, uint32_t stream);
 static inline sn_caching_size sn_caching_size_of(uint64_t bytes) {
   return sn_caching_size_on(bytes, 0);

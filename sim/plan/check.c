@@ -23,6 +23,7 @@ typedef struct state {
   uint64_t host_offset;
   uint32_t claim;                 /* of the pool, while it is resident */
   uint32_t version, host_version; /* 0: no value */
+  uint32_t due_version;           /* as the route has it behind all steps that have run in its order */
   sn__moment wrote, host_wrote;
   bool resident, host_held;
 } state;
@@ -52,8 +53,8 @@ typedef struct checker {
   bool *signalled;
   state *states;
   uint32_t *touched; /* per tensor, copy and lane: the last use */
-  uint32_t n_copies; /* 1: of a plan that copies nothing out, on the device alone */
-  uint32_t *needs;   /* per access of the route: the version it needs */
+  uint32_t n_uses;   /* of a tensor there; of a plan that copies nothing out on the device alone */
+  uint32_t *needs;   /* per access of the route: the version it needs, from when its step is first due */
   sn__regions pool, external;
   uint32_t next_step, next_again; /* again: of those that the route says */
   /* of a co-run plan, else NULL and empty */
@@ -87,7 +88,7 @@ static const char *name(const checker *c, uint32_t tensor, char *text) {
 
 /* One a lane. */
 static uint32_t *touched_of(const checker *c, copy_kind copy, uint32_t tensor) {
-  return &c->touched[((size_t)tensor * c->n_copies + copy) * c->n_lanes];
+  return &c->touched[(size_t)tensor * c->n_uses + (size_t)copy * c->n_lanes];
 }
 
 /* What the lane of the instruction is behind, of each lane. */
@@ -114,22 +115,28 @@ static void note(const checker *c, uint32_t *clocks) {
   clocks[c->lane] = known(c)[c->lane];
 }
 
-static void find_needs_of(checker *c, const sn_step *step, uint32_t *version) {
+/* The version an access of `t` needs, from the route alone: 1 as made, one more with each change in place. To be called
+ * once for each, in the route's order. */
+static inline void find_need(checker *c, uint32_t index, sn_access_mode mode, state *t) {
+  c->needs[index] = mode == SN_WRITE ? 0 : t->due_version;
+  if (mode != SN_READ) t->due_version = c->needs[index] + 1;
+}
+
+static void find_needs_of(checker *c, const sn_step *step) {
   for (uint32_t i = step->first_access; i < step->first_access + step->n_accesses; i++) {
     sn_access access = c->route->accesses[i];
-    c->needs[i] = access.mode == SN_WRITE ? 0 : version[access.tensor];
-    if (access.mode != SN_READ) version[access.tensor] = c->needs[i] + 1;
+    find_need(c, i, access.mode, &c->states[access.tensor]);
   }
 }
 
-/* The version each access needs, from the route alone: 1 as made, one more with each change in place. */
-static void find_needs(checker *c, uint32_t *version) {
+/* Of a co-run plan, whose steps run in any order, ahead of it all. */
+static void find_needs(checker *c) {
   const sn_route *route = c->route;
   uint32_t next = 0;
   for (uint32_t s = 0; s <= route->n_steps; s++) {
     for (; next < route->n_again && route->again[next].at_step == s; next++)
-      find_needs_of(c, &route->steps_again[route->again[next].step], version);
-    if (s < route->n_steps) find_needs_of(c, &route->steps[s], version);
+      find_needs_of(c, &route->steps_again[route->again[next].step]);
+    if (s < route->n_steps) find_needs_of(c, &route->steps[s]);
   }
 }
 
@@ -235,10 +242,12 @@ static sn_status touch(checker *c, uint32_t tensor, bool writes) {
   return SN_OK;
 }
 
-static sn_status check_access(checker *c, uint32_t index) {
+/* `due`: of a step that runs as the route has it; what runs again needs what it needed then. */
+static sn_status check_access(checker *c, uint32_t index, bool due) {
   sn_access access = c->route->accesses[index];
   state *t = &c->states[access.tensor];
   char text[SN_TENSOR_NAME];
+  if (due) find_need(c, index, access.mode, t);
   sn_status status = touch(c, access.tensor, access.mode != SN_READ);
   if (status != SN_OK) return status;
   if (access.mode != SN_WRITE && t->version != c->needs[index])
@@ -251,8 +260,8 @@ static sn_status check_access(checker *c, uint32_t index) {
 /* Whether the step is due, or may run again. */
 static sn_status check_turn(checker *c, const sn_instr *i) {
   const sn_step *step = &c->route->steps[i->id];
-  if (c->plan->transfers && i->lane != sn_step_lane(c->route, i->id))
-    return reject(c, SN_RULE_ORDER, "step %u is of lane %s", i->id + 1, sn_lane_name(sn_step_lane(c->route, i->id)));
+  if (c->plan->transfers && i->lane != sn_step_lane(c->route, step))
+    return reject(c, SN_RULE_ORDER, "step %u is of lane %s", i->id + 1, sn_lane_name(sn_step_lane(c->route, step)));
   if (!i->rerun && i->id != c->next_step)
     return reject(c, SN_RULE_ORDER, "step %u runs where step %u is due", i->id + 1, c->next_step + 1);
   const sn_again *again = c->next_again < c->route->n_again ? &c->route->again[c->next_again] : NULL;
@@ -349,9 +358,10 @@ static sn_status check_workspace(checker *c, const sn_instr *i) {
 static sn_status check_compute(checker *c, const sn_instr *i) {
   const sn_step *step = sn_route_run(c->route, i->id, i->rerun);
   sn_status status = c->corun ? check_corun(c, i) : check_turn(c, i);
+  bool due = !c->corun && (!i->rerun || c->route->steps_again);
   for (uint32_t a = 0; a < step->n_accesses && status == SN_OK; a++)
     if (!c->corun || sn_step_part_has(c->route, i->id, (sn_step_part)i->part, a))
-      status = check_access(c, step->first_access + a);
+      status = check_access(c, step->first_access + a, due);
   if (status != SN_OK) return status;
   if (c->report.use) c->report.use[c->step].workspace_bytes = sn_max(c->report.use[c->step].workspace_bytes, i->bytes);
   return check_workspace(c, i);
@@ -486,9 +496,9 @@ static bool make_room(checker *c) {
   c->fences = calloc(fences * c->n_lanes + 1, sizeof *c->fences);
   c->signalled = calloc(fences, sizeof *c->signalled);
   c->states = calloc(route->n_tensors, sizeof *c->states);
-  c->needs = calloc((size_t)route->n_accesses + 1, sizeof *c->needs);
-  c->n_copies = sn_plan_copies_out(c->plan) ? COPIES : DEVICE + 1;
-  c->touched = calloc((size_t)route->n_tensors * c->n_copies * c->n_lanes + 1, sizeof *c->touched);
+  c->needs = malloc(((size_t)route->n_accesses + 1) * sizeof *c->needs);
+  c->n_uses = (sn_plan_copies_out(c->plan) ? COPIES : DEVICE + 1) * c->n_lanes;
+  c->touched = calloc((size_t)route->n_tensors * c->n_uses + 1, sizeof *c->touched);
   bool good = c->fences && c->signalled && c->states && c->needs && c->touched;
   if (!good || !c->corun) return good;
   c->objects = calloc((size_t)route->n_layers * SN_OBJECT_KINDS, sizeof *c->objects);
@@ -510,14 +520,10 @@ static void clear(checker *c) {
 }
 
 static sn_status check_all(checker *c) {
-  uint32_t *version = calloc(c->route->n_tensors, sizeof *version);
   c->n_lanes = sn_plan_used_lanes(c->plan, c->lanes);
-  bool good = version && make_room(c);
-  if (good) find_needs(c, version);
   find_id_limits(c);
-  free(version);
-  if (!good) return sn_fail_memory(c->err);
-  sn_status status = SN_OK;
+  sn_status status = make_room(c) ? SN_OK : sn_fail_memory(c->err);
+  if (status == SN_OK && c->corun) find_needs(c);
   for (c->at = 0; c->at < c->plan->n_instrs && status == SN_OK; c->at++)
     status = check_instr(c, &c->plan->instrs[c->at]);
   if (status == SN_OK && c->corun) find_next_step(c);

@@ -110,8 +110,8 @@ void sn__emit_step(sn__emit *e, uint32_t step) {
   meter(e);
 }
 
-void sn__emit_lock(sn__emit *e, uint32_t index, const sn_step *step) {
-  e->lane = e->beside ? sn_step_lane(e->route, index) : SN_LANE_COMPUTE;
+void sn__emit_lock(sn__emit *e, const sn_step *step) {
+  e->lane = sn_step_lane(e->route, step);
   e->execution++;
   e->packed = false;
   e->before = (sn__number_set){e->pool.high_water, e->pool.reserved_peak, e->pool.largest_hole};
@@ -411,35 +411,36 @@ static sn_status order_accesses(sn__emit *e, const sn_step *step) {
 }
 
 static void note_accesses(sn__emit *e, const sn_step *step) {
+  const bool computes = e->lane == SN_LANE_COMPUTE;
   uint32_t clock = e->lanes.of[SN_LANE_COMPUTE].clock;
   for (uint32_t i = 0; i < step->n_accesses; i++) {
     sn_access access = e->route->accesses[step->first_access + i];
     if (access.mode == SN_READ) continue;
-    if (e->lane == SN_LANE_COMPUTE) e->places[access.tensor].wrote = clock;
-    e->places[access.tensor].version++;
+    sn__place *p = &e->places[access.tensor];
+    if (computes) p->wrote = clock;
+    p->version++;
   }
 }
 
-sn_status sn__emit_compute(sn__emit *e, uint32_t step, bool rerun, const uint8_t algo[2], uint64_t offset,
-                           uint64_t bytes) {
+sn_status sn__emit_compute(sn__emit *e, const sn_execution *x, const sn_step *step, const uint8_t algo[2],
+                           uint64_t offset, uint64_t bytes) {
   if (e->books) return SN_OK;
   sn_step_use *use = &e->plan->use[e->step];
   use->workspace_bytes = sn_max(use->workspace_bytes, sn_pool_round(bytes));
-  const sn_step *run = sn_route_run(e->route, step, rerun);
-  sn_status status = order_accesses(e, run);
-  if (status == SN_OK && e->beside) status = order_accesses_beside(e, run);
+  sn_status status = order_accesses(e, step);
+  if (status == SN_OK && e->beside) status = order_accesses_beside(e, step);
   if (status == SN_OK)
     status = add(e, (sn_instr){.kind = SN_COMPUTE,
                                .lane = (uint8_t)e->lane,
-                               .id = step,
-                               .rerun = rerun,
+                               .id = x->step,
+                               .rerun = x->rerun,
                                .algo = {algo[0], algo[1]},
                                .offset = offset,
                                .bytes = sn_pool_round(bytes)});
   if (status != SN_OK) return status;
-  note_accesses(e, run);
+  note_accesses(e, step);
   if (bytes > 0) e->freed_at = e->lanes.of[SN_LANE_COMPUTE].clock;
   e->blocks += bytes > 0;
-  e->plan->counts.recomputed_layers += rerun;
-  return e->beside ? note_beside(e, run) : SN_OK;
+  e->plan->counts.recomputed_layers += x->rerun;
+  return e->beside ? note_beside(e, step) : SN_OK;
 }

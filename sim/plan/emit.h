@@ -31,6 +31,7 @@
 #include "sim/memory/pool.h"
 #include "sim/plan/lanes.h"
 #include "sim/plan/plan.h"
+#include "sim/schedule/schedule.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -111,9 +112,8 @@ sn_plan *sn__emit_end(sn__emit *e, sn_status status);
 /* What follows belongs to `step`. */
 void sn__emit_step(sn__emit *e, uint32_t step);
 
-/* Step `index` is at hand, which touches what `step` does: its tensors are locked against eviction until the next call.
- */
-void sn__emit_lock(sn__emit *e, uint32_t index, const sn_step *step);
+/* A step is at hand: its tensors are locked against eviction until the next call. */
+void sn__emit_lock(sn__emit *e, const sn_step *step);
 
 /* Books a change: the pool, the list and `resident` follow at once, the plan with sn__emit_settle(). Who has to leave
  * for what comes is booked before it. SN_NO_FIT (without an error recorded): see above; what was booked by then is
@@ -138,8 +138,9 @@ sn_status sn__emit_copy_out(sn__emit *e, uint32_t tensor);
 bool sn__emit_listed(const sn__emit *e, uint32_t tensor);
 /* A listed, resident tensor is used. */
 void sn__emit_hit(sn__emit *e, uint32_t tensor);
-/* Runs a step whose tensors are all resident, with `bytes` of workspace at `offset`. */
-sn_status sn__emit_compute(sn__emit *e, uint32_t step, bool rerun, const uint8_t algo[2], uint64_t offset,
-                           uint64_t bytes);
+/* Runs an execution's step, as it runs then (sn_route_run()): its tensors are all resident, `bytes` of workspace are at
+ * `offset`. */
+sn_status sn__emit_compute(sn__emit *e, const sn_execution *x, const sn_step *step, const uint8_t algo[2],
+                           uint64_t offset, uint64_t bytes);
 
 #endif

@@ -199,8 +199,7 @@ typedef struct preparation {
 } preparation;
 
 /* Books what the step reads, what it makes and its workspace. SN_NO_FIT: not with the holes that the cache has left. */
-static sn_status prepare(lowering *l, const sn_execution *x, preparation *p) {
-  const sn_step *step = sn_route_run(l->route, x->step, x->rerun);
+static sn_status prepare(lowering *l, const sn_execution *x, const sn_step *step, preparation *p) {
   sn_status status = book_reads(l, step);
   if (status == SN_OK) status = book_writes(l, step);
   if (status != SN_OK) return status;
@@ -226,17 +225,17 @@ static sn_status execute(lowering *l, const sn_execution *x) {
   const sn_step *step = sn_route_run(l->route, x->step, x->rerun);
   sn_plan_counts *counts = &l->emit.plan->counts;
   preparation p;
-  sn__emit_lock(&l->emit, x->step, step);
+  sn__emit_lock(&l->emit, step);
   uint64_t hits = counts->cache_hits, misses = counts->cache_misses;
-  sn_status status = prepare(l, x, &p);
+  sn_status status = prepare(l, x, step, &p);
   if (status == SN_NO_FIT) {
     counts->cache_hits = hits; /* a touch is counted where it succeeds */
     counts->cache_misses = misses;
     status = sn__emit_pack(&l->emit);
-    if (status == SN_OK) status = prepare(l, x, &p);
+    if (status == SN_OK) status = prepare(l, x, step, &p);
   }
   if (status == SN_OK) status = sn__emit_settle(&l->emit);
-  if (status == SN_OK) status = sn__emit_compute(&l->emit, x->step, x->rerun, p.algo, p.offset, p.workspace);
+  if (status == SN_OK) status = sn__emit_compute(&l->emit, x, step, p.algo, p.offset, p.workspace);
   return status == SN_OK ? after_compute(l, x, step) : status;
 }
 

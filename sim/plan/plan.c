@@ -75,14 +75,6 @@ const char *sn_lane_name(sn_lane lane) {
   return names[lane];
 }
 
-sn_lane sn_step_lane(const sn_route *route, uint32_t step) {
-  const sn_step *s = &route->steps[step];
-  if (s->kernel != SN_TRANSFER) return SN_LANE_COMPUTE;
-  const sn_transfer *t = &route->transfers[s->sum];
-  if (t->kind == SN_RECEIVE) return SN_LANE_RECEIVE;
-  return (sn_lane)(SN_LANE_TP + t->axis);
-}
-
 /* cJSON writes the quotes and escapes of names; everything else is numbers and words of ours. */
 static bool write_text(FILE *out, const char *text) {
   cJSON *item = cJSON_CreateStringReference(text);

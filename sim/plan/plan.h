@@ -17,7 +17,7 @@
 #include "sim/device/cores.h"
 #include "sim/device/cost.h"
 #include "sim/device/external.h"
-#include "sim/graph/pass.h"
+#include "sim/graph/route.h"
 #include "sim/memory/pool.h"
 #include "sim/policy/options.h"
 #include "sim/policy/part.h"
@@ -136,7 +136,11 @@ static inline bool sn_lane_transfers(sn_lane lane) {
 }
 
 /* The lane of a step's compute, but of co-run plans: the communicator's of a transfer. */
-sn_lane sn_step_lane(const sn_route *route, uint32_t step);
+static inline sn_lane sn_step_lane(const sn_route *route, const sn_step *step) {
+  if (step->kernel != SN_TRANSFER) return SN_LANE_COMPUTE;
+  const sn_transfer *t = &route->transfers[step->sum];
+  return t->kind == SN_RECEIVE ? SN_LANE_RECEIVE : (sn_lane)(SN_LANE_TP + t->axis);
+}
 
 /* Whether both pools are within their limits: what "fits" means everywhere. */
 bool sn_plan_fits(const sn_plan *plan);

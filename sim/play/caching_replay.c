@@ -73,7 +73,9 @@ static replay *replay_new(const script *s, uint64_t limit, sn_err *err) {
   if (!r) return sn_fail_memory(err), NULL;
   *r = (replay){.script = s, .result = {.fits = true, .failed_step = SN_NONE}};
   for (int i = 0; i < SN_CACHING_ITERATIONS; i++) r->result.iterations[i].step = SN_NONE;
-  r->caching = sn_caching_new(limit, &s->load->options, err);
+  sn_caching_options options = s->load->options;
+  options.streams = s->route->mesh ? SN_STREAMS : 1;
+  r->caching = sn_caching_new(limit, &options, err);
   r->blocks = r->caching ? calloc(1, blocks_bytes(s)) : NULL;
   if (r->blocks) {
     r->figures = sn_caching_look(r->caching);

@@ -17,8 +17,8 @@ static void add_request(sn__caching_script *s, sn__caching_kind kind, uint32_t i
 
 _Static_assert((int)SN_STREAMS <= (int)SN_CACHING_STREAMS, "an allocator has as many streams as a GPU");
 
-static sn_caching_size size_of(const sn_tensor *tensor) {
-  return sn_caching_size_on(tensor->bytes, sn_tensor_stream(tensor));
+static sn_caching_size size_of(const sn_route *route, const sn_tensor *tensor) {
+  return sn_caching_size_on(tensor->bytes, route->mesh ? sn_tensor_stream(tensor) : SN_STREAM_COMPUTE);
 }
 
 static bool needs_workspace(const sn_caching_load *load, const sn_instr *i) {
@@ -44,7 +44,7 @@ static void write_requests(sn__caching_script *s) {
       add_request(s, SN__PASS, (uint32_t)(i - plan->instrs), i, sn_caching_size_of(i->bytes));
     if (i->kind != SN_ALLOC && i->kind != SN_RELEASE) continue;
     bool takes = i->kind == SN_ALLOC;
-    add_request(s, takes ? SN__TAKE : SN__GIVE, i->id, i, size_of(&plan->route->tensors[i->id]));
+    add_request(s, takes ? SN__TAKE : SN__GIVE, i->id, i, size_of(plan->route, &plan->route->tensors[i->id]));
     n_taken += takes;
     n_given += !takes;
   }

@@ -513,10 +513,13 @@ bool sn_schedule_is_sizeless(sn_recompute recompute) {
   return recompute == SN_RECOMPUTE_NONE || recompute == SN_RECOMPUTE_SPEED || recompute == SN_RECOMPUTE_MEMORY;
 }
 
-sn_schedule *sn_schedule_copy(const sn_schedule *schedule, const sn_route *route, sn_err *err) {
+size_t sn_schedule_accesses(const sn_schedule *schedule) {
   const sn_execution *last = &schedule->executions[schedule->n_executions - 1]; /* there is a step at least */
-  size_t accesses = last->first_last_use + sn_route_run(route, last->step, last->rerun)->n_accesses,
-         n = schedule->n_executions;
+  return last->first_last_use + sn_route_run(schedule->route, last->step, last->rerun)->n_accesses;
+}
+
+sn_schedule *sn_schedule_copy(const sn_schedule *schedule, const sn_route *route, sn_err *err) {
+  size_t accesses = sn_schedule_accesses(schedule), n = schedule->n_executions;
   sn_schedule *copy = calloc(1, sizeof *copy);
   sn_execution *executions = malloc(n * sizeof *executions);
   bool *last_use = malloc((accesses + 1) * sizeof *last_use);

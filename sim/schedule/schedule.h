@@ -28,6 +28,7 @@
 #include "sim/schedule/units.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* More executions than this are refused: memory-centric recomputation is quadratic in the length of a segment. */
@@ -64,6 +65,9 @@ sn_route *sn_schedule_route(const sn_net *net, sn_strategy strategy, sn_iteratio
 
 sn_schedule *sn_schedule_new(const sn_route *route, sn_recompute recompute, sn_err *err);
 void sn_schedule_free(sn_schedule *schedule);
+
+/* How many accesses its executions have, all together. */
+size_t sn_schedule_accesses(const sn_schedule *schedule);
 
 /* Whether bytes have no say in it, so that it is the same for routes that differ in nothing else. */
 bool sn_schedule_is_sizeless(sn_recompute recompute);

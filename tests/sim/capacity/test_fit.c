@@ -357,6 +357,51 @@ static void depth_without_end_takes_few_plans(void **state) {
   sn_fit_free(fit);
 }
 
+/* Of a recording whose chains are of one operation recomputation for speed, memory and cost runs the same again: they
+ * are planned once. Asked together they say what each says alone, of a network where they differ too. */
+static void alike_are_planned_once(void **state) {
+  (void)state;
+  static const struct {
+    const char *net;
+    bool alike;
+  } rows[] = {{SNSIM_SOURCE_DIR "/tests/record/data/resnet18.rec.gz", true}, {"inception_v4", false}};
+  const sn_strategy strategies[] = {parse_strategy("liveness+recompute=speed"),
+                                    parse_strategy("liveness+recompute=memory"),
+                                    parse_strategy("liveness+recompute=cost")};
+  const sn_device device = load_gpu("k40c");
+  for (size_t row = 0; row < sizeof rows / sizeof rows[0]; row++) {
+    sn_err err = SN_ERR_INIT;
+    const sn_knob_spec spec = {SN_KNOB_BATCH, rows[row].net, 0, 0, NULL};
+    sn_knob knob;
+    uint32_t together = 0, alone[3] = {0};
+    sn_options options = SN_OPTIONS_INIT;
+    options.planned = count_plan;
+    options.watcher = &together;
+    sn_knob_open(&spec, &knob, &err);
+    sn_fit *all = sn_fit_largest(&knob, &device, strategies, 3, &options, &err);
+    must(&err);
+    for (int i = 0; i < 3; i++) {
+      options.watcher = &alone[i];
+      sn_fit *one = sn_fit_largest(&knob, &device, &strategies[i], 1, &options, &err);
+      must(&err);
+      const sn_fit_answer *a = &all->answers[i], *b = one->answers;
+      assert_int_equal(a->search.value, b->search.value);
+      assert_int_equal(a->search.tried_from, b->search.tried_from);
+      assert_int_equal(a->search.tried_to, b->search.tried_to);
+      assert_int_equal(a->search.plans, b->search.plans);
+      assert_true(a->search.proved == b->search.proved && a->search.misfits == b->search.misfits);
+      assert_string_equal(a->result->strategy, b->result->strategy);
+      assert_true(a->result->iteration_ns == b->result->iteration_ns && a->result->pool_bytes == b->result->pool_bytes);
+      assert_true(a->next_device_bytes == b->next_device_bytes && a->verified == b->verified);
+      assert_string_equal(a->binding.layer, b->binding.layer);
+      sn_fit_free(one);
+    }
+    assert_true(alone[0] > 0);
+    assert_int_equal(together, rows[row].alike ? alone[0] : alone[0] + alone[1] + alone[2]);
+    sn_fit_free(all);
+  }
+}
+
 /* ---- memory ---- */
 
 static void least_memory_is_exact_to_the_block(void **state) {
@@ -444,13 +489,21 @@ static void least_memory_of_a_narrow_cache_is_enough(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(largest_batch_is_that_of_asking_all), cmocka_unit_test(larger_fits_where_smaller_does_not),
-      cmocka_unit_test(pool_of_a_given_size_bounds_it),      cmocka_unit_test(largest_depth_is_that_of_asking_all),
-      cmocka_unit_test(largest_image_is_that_of_asking_all), cmocka_unit_test(sizes_are_looked_at_in_their_steps),
-      cmocka_unit_test(images_begin_where_windows_fit),      cmocka_unit_test(images_of_files),
-      cmocka_unit_test(refuses_knobs_that_are_not_there),    cmocka_unit_test(says_why_there_is_no_next),
-      cmocka_unit_test(depth_without_end_takes_few_plans),   cmocka_unit_test(least_memory_of_a_narrow_cache_is_enough),
-      cmocka_unit_test(least_memory_is_exact_to_the_block),  cmocka_unit_test(names_what_binds),
+      cmocka_unit_test(largest_batch_is_that_of_asking_all),
+      cmocka_unit_test(larger_fits_where_smaller_does_not),
+      cmocka_unit_test(pool_of_a_given_size_bounds_it),
+      cmocka_unit_test(largest_depth_is_that_of_asking_all),
+      cmocka_unit_test(largest_image_is_that_of_asking_all),
+      cmocka_unit_test(sizes_are_looked_at_in_their_steps),
+      cmocka_unit_test(images_begin_where_windows_fit),
+      cmocka_unit_test(images_of_files),
+      cmocka_unit_test(refuses_knobs_that_are_not_there),
+      cmocka_unit_test(says_why_there_is_no_next),
+      cmocka_unit_test(depth_without_end_takes_few_plans),
+      cmocka_unit_test(least_memory_of_a_narrow_cache_is_enough),
+      cmocka_unit_test(least_memory_is_exact_to_the_block),
+      cmocka_unit_test(names_what_binds),
+      cmocka_unit_test(alike_are_planned_once),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

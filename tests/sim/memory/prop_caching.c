@@ -441,7 +441,7 @@ static void like_the_plain_one(void **state) {
     p.keeps = prng_chance(&dice, 50) ? 3 : 0;
     if (prng_chance(&dice, 30)) p.model.split = (21 + prng_below(&dice, 40)) * MIB;
     if (prng_chance(&dice, 50)) p.model.beside = 512 * (uint64_t)prng_below(&dice, 4000000);
-    const sn_caching_options options = {p.model.pages, p.model.split, p.model.beside};
+    const sn_caching_options options = {p.model.pages, p.model.split, p.model.beside, p.streams};
     p.caching = sn_caching_new(p.model.limit, &options, &err);
     assert_non_null(p.caching);
     run(&p, &dice);

@@ -237,7 +237,8 @@ static void expandable(void **state) {
 static void streams_share_nothing(void **state) {
   (void)state;
   for (int expandable = 0; expandable < 2; expandable++) {
-    sn_caching *c = open_caching(200 * MIB, (sn_caching_options){.expandable_segments = expandable});
+    sn_caching *c =
+        open_caching(200 * MIB, (sn_caching_options){.expandable_segments = expandable, .streams = SN_CACHING_STREAMS});
     uint64_t large = 0, small = 0;
     for (uint32_t stream = 0; stream < SN_CACHING_STREAMS; stream++) {
       give(c, take_on(c, 12 * MIB, stream));
@@ -260,7 +261,8 @@ static void streams_share_nothing(void **state) {
 static void free_segments_of_all_streams_go_back(void **state) {
   (void)state;
   for (int expandable = 0; expandable < 2; expandable++) {
-    sn_caching *c = open_caching(100 * MIB, (sn_caching_options){.expandable_segments = expandable});
+    sn_caching *c =
+        open_caching(100 * MIB, (sn_caching_options){.expandable_segments = expandable, .streams = SN_CACHING_STREAMS});
     uint32_t blocks[SN_CACHING_STREAMS];
     for (uint32_t stream = 0; stream < SN_CACHING_STREAMS; stream++) blocks[stream] = take_on(c, 20 * MIB, stream);
     check(c, 60 * MIB, 60 * MIB, 3);
@@ -276,7 +278,8 @@ static void free_segments_of_all_streams_go_back(void **state) {
 /* Before that blocks that are not cut go back, which are of the stream alone that asks. */
 static void uncut_of_one_stream_go_back(void **state) {
   (void)state;
-  sn_caching *c = open_caching(130 * MIB, (sn_caching_options){.max_split_bytes = 30 * MIB});
+  sn_caching *c =
+      open_caching(130 * MIB, (sn_caching_options){.max_split_bytes = 30 * MIB, .streams = SN_CACHING_STREAMS});
   give(c, take_on(c, 60 * MIB, 0));
   give(c, take_on(c, 60 * MIB, 1));
   take_on(c, 36 * MIB, 1); /* too small for the 60, which go back */

@@ -45,10 +45,10 @@ static void now(bench *b, uint32_t tensor, sn__change_kind kind) {
 /* Forward of layer `step` as the lowering does it. */
 static void forward(bench *b, uint32_t step) {
   sn__emit_step(&b->emit, step);
-  sn__emit_lock(&b->emit, step, &b->route->steps[step]);
+  sn__emit_lock(&b->emit, &b->route->steps[step]);
   if (step > 0 && b->emit.cache) sn__emit_hit(&b->emit, step - 1);
   now(b, step, SN__ALLOC);
-  sn__emit_compute(&b->emit, step, false, no_algo, 0, 0);
+  sn__emit_compute(&b->emit, &(sn_execution){.step = step}, &b->route->steps[step], no_algo, 0, 0);
   must(&b->err);
 }
 
@@ -76,7 +76,7 @@ static void fetch_behind_a_workspace(void **state) {
   uint32_t from = b.emit.plan->n_instrs;
   uint64_t offset;
   sn__emit_workspace(&b.emit, 2 * BLOCK, &offset);
-  sn__emit_compute(&b.emit, B, true, no_algo, offset, 2 * BLOCK);
+  sn__emit_compute(&b.emit, &(sn_execution){.step = B, .rerun = true}, &b.route->steps[B], no_algo, offset, 2 * BLOCK);
   assert_true(offset == 3 * BLOCK);
   now(&b, D, SN__FETCH);
   must(&b.err);
@@ -112,14 +112,14 @@ static void victims(void **state) {
   open_bench(&b, 3, true);
   forward(&b, A);
   forward(&b, B);
-  forward(&b, C);                                /* order now: a, b, c */
-  sn__emit_lock(&b.emit, B, &b.route->steps[B]); /* b's forward again touches a and b */
+  forward(&b, C);                             /* order now: a, b, c */
+  sn__emit_lock(&b.emit, &b.route->steps[B]); /* b's forward again touches a and b */
   now(&b, D, SN__ALLOC);
   must(&b.err);
   assert_true(resident(&b, A) && resident(&b, B) && resident(&b, D));
   assert_false(resident(&b, C));
-  sn__emit_hit(&b.emit, A);                      /* order now: b, d, a */
-  sn__emit_lock(&b.emit, D, &b.route->steps[D]); /* c and d */
+  sn__emit_hit(&b.emit, A);                   /* order now: b, d, a */
+  sn__emit_lock(&b.emit, &b.route->steps[D]); /* c and d */
   now(&b, C, SN__FETCH);
   must(&b.err);
   assert_true(resident(&b, A) && resident(&b, C) && resident(&b, D));
@@ -137,14 +137,14 @@ static void clean_copies(void **state) {
   forward(&b, A);
   sn__emit_copy_out(&b.emit, A);
   forward(&b, B);
-  sn__emit_lock(&b.emit, D, &b.route->steps[D]);
+  sn__emit_lock(&b.emit, &b.route->steps[D]);
   now(&b, D, SN__ALLOC); /* a leaves, clean */
   must(&b.err);
   assert_false(resident(&b, A));
   assert_int_equal(b.emit.plan->counts.evictions, 1);
   assert_true(b.emit.plan->counts.offload_bytes == BLOCK);
   b.emit.places[B].version++; /* as if changed in place */
-  sn__emit_lock(&b.emit, A, &b.route->steps[A]);
+  sn__emit_lock(&b.emit, &b.route->steps[A]);
   now(&b, A, SN__FETCH); /* b leaves, by a copy */
   must(&b.err);
   assert_true(b.emit.plan->counts.offload_bytes == 2 * BLOCK);
@@ -159,7 +159,7 @@ static void growing(void **state) {
   open_bench(&b, 1, true);
   forward(&b, A);
   sn__emit_step(&b.emit, B);
-  sn__emit_lock(&b.emit, B, &b.route->steps[B]); /* a and b */
+  sn__emit_lock(&b.emit, &b.route->steps[B]); /* a and b */
   assert_int_equal(sn__emit_change(&b.emit, B, SN__ALLOC), SN_NO_FIT);
   must(&b.err); /* none is recorded */
   assert_true(resident(&b, A) && b.emit.pool.high_water == BLOCK);
@@ -167,10 +167,10 @@ static void growing(void **state) {
   assert_false(resident(&b, A));
   now(&b, A, SN__FETCH);
   now(&b, B, SN__ALLOC);
-  sn__emit_compute(&b.emit, B, false, no_algo, 0, 0);
+  sn__emit_compute(&b.emit, &(sn_execution){.step = B}, &b.route->steps[B], no_algo, 0, 0);
   must(&b.err);
   assert_true(b.emit.pool.high_water == 2 * BLOCK);
-  sn__emit_lock(&b.emit, D, &b.route->steps[D]);
+  sn__emit_lock(&b.emit, &b.route->steps[D]);
   now(&b, A, SN__RELEASE);
   now(&b, C, SN__ALLOC); /* into a's place */
   assert_true(resident(&b, B) && resident(&b, C));

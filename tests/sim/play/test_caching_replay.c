@@ -150,6 +150,7 @@ static void stream_of_tensors(void **state) {
 
 /* One after the other, each gone before the next: of one stream they would be one block. */
 static void streams_apart(void **state) {
+  static const sn_mesh mesh = {.size = {[SN_MESH_FSDP] = 8}};
   (void)state;
   static const sn_tensor one_stream[] = {{.bytes = 12 * MIB}, {.bytes = 12 * MIB}, {.bytes = 12 * MIB}};
   static const sn_tensor three[] = {{.bytes = 12 * MIB, .role = SN_GATHERED},
@@ -160,7 +161,7 @@ static void streams_apart(void **state) {
       {.kind = SN_RELEASE, .id = 1}, {.kind = SN_ALLOC, .id = 2},   {.kind = SN_RELEASE, .id = 2},
   };
   for (int apart = 0; apart < 2; apart++) {
-    const sn_route r = {.n_steps = 1, .n_tensors = 3, .tensors = apart ? three : one_stream};
+    const sn_route r = {.n_steps = 1, .n_tensors = 3, .tensors = apart ? three : one_stream, .mesh = &mesh};
     const sn_plan p = {.route = &r, .n_instrs = sizeof lives / sizeof *lives, .instrs = lives};
     sn_caching_load load = {.limit_bytes = SN_CACHING_NO_LIMIT};
     sn_caching_replayed got = replay(&p, &load);
