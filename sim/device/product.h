@@ -20,6 +20,10 @@ double sn_product_seconds(const sn_device *device, const sn_arithmetic *how, con
  * columns, in elements of `width` bytes. */
 double sn_columns_seconds(const sn_device *device, double bytes, double columns, double width);
 
+/* Seconds in which so many blocks read `bytes` between them, elements of `width` bytes, whatever bandwidth there is: what
+ * a block has on the way bounds it. */
+double sn_blocks_seconds(double bytes, double blocks, double width);
+
 /* What products of matrices a described layer's pass is made of where tensor cores of two bytes do them: FC, MATMUL and
  * ATTENTION in parts, in which kernels between them move something, too. Returns how many, 0 for others; *bytes is what
  * they move of the layer's `bytes`. */

@@ -1,6 +1,7 @@
 /* Products of matrices, and layer norms' sums over rows, by hand. */
 #include "tests/support/pipeline.h"
 
+#include "sim/device/device_internal.h"
 #include "sim/device/product.h"
 
 #include <math.h>
@@ -44,6 +45,21 @@ static void columns_by_hand(void **state) {
   assert_true(is_about(sn_columns_seconds(&d, 1e9, 4096, 4), 1e9 / d.memory_bandwidth));
 }
 
+/* A block for each channel, in training: 16 of 12.5 GB/s of two bytes, 64 of 25 of four; many channels, and inference,
+ * have the bandwidth, of two bytes a part of it. */
+static void channels_by_hand(void **state) {
+  (void)state;
+  sn_device d = ideal("rtx3090");
+  d.norm_efficiency = 0.7;
+  assert_int_equal(sn__norm_ns(&d, 1e9, 2, 1, 16), 5000000);
+  d.memory_bandwidth = 1e15;
+  assert_int_equal(sn__norm_ns(&d, 1e9, 4, 1, 64), 625000);
+  d.memory_bandwidth = 1e12;
+  assert_int_equal(sn__norm_ns(&d, 7e8, 2, 1, 64), 1000000);
+  assert_int_equal(sn__norm_ns(&d, 7e8, 2, 1, 0), 1000000);
+  assert_int_equal(sn__norm_ns(&d, 1e9, 4, 1, 64), 1000000);
+}
+
 static const sn_layer *layer_of(const sn_net *net, sn_op op) {
   for (uint32_t i = 0; i < net->n_layers; i++)
     if (net->layers[i].op == op) return &net->layers[i];
@@ -77,6 +93,6 @@ static void layers_products(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(products_by_hand), cmocka_unit_test(columns_by_hand),
-                                     cmocka_unit_test(layers_products)};
+                                     cmocka_unit_test(channels_by_hand), cmocka_unit_test(layers_products)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
