@@ -6,11 +6,14 @@
 #include "sim/device/external.h"
 #include "sim/graph/route.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
-/* rows x terms by terms x columns, `count` times. */
+/* rows x terms by terms x columns, `count` times. What is of a batch is no length in which an operand lies: a layer's
+ * activations lie by their features, forward and back, and its filters. */
 typedef struct sn_product {
   double rows, columns, terms, count;
+  bool rows_of_batch, terms_of_batch;
 } sn_product;
 
 /* Seconds, without the launch. `bytes`: what it reads and writes. */

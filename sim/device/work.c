@@ -76,8 +76,12 @@ static int64_t in_ns(const sn_device *d, double seconds) {
 
 static int64_t product_ns(const sn_device *d, const sn_step_work *work, const sn_arithmetic *how) {
   const sn_record_product *p = work->product;
-  const sn_product product = {sn_record_amount(p->rows, work->batch), sn_record_amount(p->columns, work->batch),
-                              sn_record_amount(p->terms, work->batch), sn_record_amount(p->count, work->batch)};
+  const sn_product product = {.rows = sn_record_amount(p->rows, work->batch),
+                              .columns = sn_record_amount(p->columns, work->batch),
+                              .terms = sn_record_amount(p->terms, work->batch),
+                              .count = sn_record_amount(p->count, work->batch),
+                              .rows_of_batch = p->rows.b != 0,
+                              .terms_of_batch = p->terms.b != 0};
   return in_ns(d, sn_product_seconds(d, how, &product, work->bytes));
 }
 
