@@ -14,8 +14,8 @@ static const char another[] = "another";
 static const sn_band bands[] = {
     {"live bytes", "any", 203, 0.0, 0.00644},
     {"training", "rtx3090", 20, 4.4, 10.5},
-    {"inference", "rtx3090", 38, 7.8, 16.0},
-    {"inference", "rtx4090", 38, 8.5, 21.3},
+    {"inference", "rtx3090", 38, 7.4, 15.9},
+    {"inference", "rtx4090", 38, 7.2, 21.3},
     {"training, recorded", "rtx3090", 263, 4.3, 14.8},
     {"inference, recorded", "rtx3090", 389, 5.7, 21.4},
     {"inference, recorded", "rtx4090", 389, 6.3, 18.8},
