@@ -4,6 +4,7 @@
     python3 bench/times.py FOLDER                      its tables train-rtx3090-amp-nchw.csv, infer-rtx4090-amp-nchw.csv, ..
     python3 bench/times.py FOLDER --names 'resnet*,vit_*' --rows 20
     python3 bench/times.py FOLDER --fit                and with a factor for each group of kinds, families held out (needs numpy)
+    python3 bench/times.py FOLDER --constants ''         instead: errors with each constant and without (needs build/bench/bench_times)
 
 A network is recorded once, as its table was made (bench/timing/recorder.py, in a Python that has torch and timm: --python),
 and kept in --cache; what is interrupted goes on where it was. Then `snsim` is asked for each row. What could not be recorded
@@ -38,6 +39,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--jobs", metavar="N", type=int, default=2, help="so many at once (default: %(default)s)")
     parser.add_argument("--no-record", action="store_true", help="only what is recorded")
     parser.add_argument("--fit", action="store_true", help="also: factors of kinds fitted to what was measured, and judged by families held out")
+    parser.add_argument("--constants", metavar="TEXT", help="instead: errors with constants of the cost model changed that have TEXT in their name")
     parser.add_argument("--json", metavar="FILE", type=pathlib.Path, help="rows with their sums by kind of kernel")
     return parser.parse_args()
 
@@ -85,6 +87,10 @@ def main() -> None:
     wanted = rows.chosen(rows.tables(words.tables), words.names, words.rows)
     if not words.no_record:
         recordings.make(wanted, words.jobs, words.python)
+    if words.constants is not None:
+        from timing import constants
+        constants.report(recordings, wanted, ROOT / "build", words.constants)
+        return
     done, refused = predict(recordings, wanted, words.jobs)
     print_all(done, refused)
     if words.fit:

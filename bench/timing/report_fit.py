@@ -1,10 +1,18 @@
 """`bench/times.py --fit`: factors by table, errors on families held out, and on other cards."""
 from __future__ import annotations
 
-from typing import Dict, List, Tuple
+from typing import Dict, List, Sequence, Tuple
 
 from . import fitting, tables
 from .predicted import Predicted
+from .rows import Row
+
+
+def ranks(rows: Sequence[Row], errors: Sequence[float]) -> str:
+    """How well speeds are ordered: of all rows, and of each third of the families among themselves."""
+    pairs = [(fitting.third(row.model), row.speed, row.speed / (1 + error)) for row, error in zip(rows, errors)]
+    thirds = [[pair[1:] for pair in pairs if pair[0] == third] for third in range(fitting.THIRDS)]
+    return ", ".join(f"{tables.rank_correlation(*zip(*group)):.3f}" for group in ([pair[1:] for pair in pairs], *thirds) if group)
 
 
 def print_fit(name: str, t: fitting.Table, made: fitting.Fit) -> None:
@@ -13,7 +21,9 @@ def print_fit(name: str, t: fitting.Table, made: fitting.Fit) -> None:
     for place in (-shares).argsort():
         turns = ", ".join(f"{turn[place]:.2f}" for turn in made.by_turn)
         print(f"| {t.names[place]} | {made.constants[place]:.2f} | {turns} | {100 * shares[place]:.1f} % |")
-    print(f"\nas they are: {tables.spread(t.shares.sum(axis=1) - 1)}\nown rows: {tables.spread(made.errors)}\nfamilies held out: {tables.spread(made.held_out)}\n")
+    for said, errors in (("as they are", t.shares.sum(axis=1) - 1), ("own rows", made.errors), ("families held out", made.held_out)):
+        print(f"\n{said}: {tables.spread(errors)}; rank correlation of all, and of each third of the families: {ranks(t.rows, errors)}")
+    print()
     worst = sorted(zip(made.held_out, t.rows), key=lambda pair: -abs(pair[0]))[:15]
     print("worst held out: " + ", ".join(f"{row.model} {100 * error:+.0f} %" for error, row in worst))
 

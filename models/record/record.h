@@ -53,7 +53,7 @@ enum {
   SN_RECORD_ATTENTION = 4,
   SN_RECORD_CONVOLUTION = 8,
   SN_RECORD_PRODUCT = 16,
-  SN_RECORD_CHANNELS_LAST = 32 /* of a convolution: so lie its operands */
+  SN_RECORD_CHANNELS_LAST = 32 /* of a convolution or a batch norm: so lie its operands */
 };
 
 typedef struct sn_record_kernel {

@@ -30,9 +30,10 @@ def flags_of(func: Any) -> int:
     return flags
 
 
-def layout_of(flags: int, inputs: List[torch.Tensor]) -> int:
-    """CHANNELS_LAST of a convolution for which PyTorch asks cuDNN for that: one of its operands lies so."""
-    return CHANNELS_LAST if flags & CONVOLUTION and any(map(_lies_last, inputs)) else 0
+def layout_of(func: Any, flags: int, inputs: List[torch.Tensor]) -> int:
+    """CHANNELS_LAST of a convolution or a batch norm for which PyTorch asks cuDNN for that: one of its operands lies so."""
+    asks = flags & CONVOLUTION or "batch_norm" in func._schema.name
+    return CHANNELS_LAST if asks and any(map(_lies_last, inputs)) else 0
 
 
 def _lies_last(x: torch.Tensor) -> bool:

@@ -275,7 +275,7 @@ class Recorder:
         if not makes and not changes:
             return  # a view
         flags = _costs.flags_of(func)
-        flags |= _costs.layout_of(flags, inputs)
+        flags |= _costs.layout_of(func, flags, inputs)
         kernel = self.tape.kernel((func, flags), str(func), flags)
         if changes and any(self.tape.storages[number].role in (PARAMETER, BUFFER) for number in changes):
             self.tape.kernels[kernel][1] |= _costs.CHANGES_MODEL

@@ -13,12 +13,12 @@ static const char another[] = "another";
 
 static const sn_band bands[] = {
     {"live bytes", "any", 203, 0.0, 0.00644},
-    {"training", "rtx3090", 20, 5.9, 18.6},
-    {"inference", "rtx3090", 38, 7.8, 16.0},
-    {"inference", "rtx4090", 38, 8.5, 21.3},
-    {"training, recorded", "rtx3090", 263, 5.2, 17.8},
-    {"inference, recorded", "rtx3090", 389, 5.8, 21.5},
-    {"inference, recorded", "rtx4090", 389, 6.4, 19.1},
+    {"training", "rtx3090", 20, 4.4, 10.5},
+    {"inference", "rtx3090", 38, 7.4, 15.9},
+    {"inference", "rtx4090", 38, 7.2, 21.3},
+    {"training, recorded", "rtx3090", 263, 4.3, 14.8},
+    {"inference, recorded", "rtx3090", 389, 5.7, 21.4},
+    {"inference, recorded", "rtx4090", 389, 6.3, 18.8},
     {"training", another, 38, 11.3, 27.8},
     {"inference", another, 38, 11.3, 27.8},
     {"training, recorded", another, 389, 7.2, 24.0},

@@ -48,20 +48,29 @@ static const double gemm_tile = 64;
  * but not to keep its tensor cores busy, and the clock, which the peak holds too, makes none more of either. */
 static const double half_fill_tiles = 24, half_fill_by_tensor_cores = 4.25, half_fill_by_lanes = 8.5;
 
-/* What direct kernels reach of the lanes' peak, which wide windows feel. Of channels first they are PyTorch's own:
- * unrolled up to 3x3, beyond which each multiplication loads an input and a weight, four times as many as a
- * multiprocessor loads while it multiplies, and reckons where they are. Of channels last they are cuDNN's. */
-static const double direct_rate = 0.2, direct_rate_rolled = 0.1, direct_unrolled = 9;
+/* What direct kernels reach of the lanes' peak, which wide windows feel. Of channels first each multiplication loads an
+ * input and a weight, four times as many as a multiprocessor loads while it multiplies: up to 3x3 registers keep them;
+ * beyond 5x5, which is PyTorch's own kernel and not unrolled, it also counts, compares with four edges and reckons two
+ * addresses, some twenty instructions. Of channels last they are cuDNN's. */
+static const double direct_rate = 0.2, direct_rate_wide = 0.1, direct_rate_rolled = 0.05;
+static const double direct_small = 9, direct_unrolled = 25;
 
-/* How often their input and output go through memory for the filter's gradient in PyTorch's own kernel: a block for each
- * element of the window reads all of its channel, and caches return a part of that. */
+/* How often their input and output go through memory for the filter's gradient in cuDNN's kernel for channels first. */
 static const double direct_filter_passes = 0.5;
+
+/* PyTorch's own has a block for each element of the filter. A warp takes an image, a thread an input and a gradient of
+ * it at a time and asks for the next when these have come. */
+static const double filter_warps = 8, warp = 32, filter_blocks_resident = 6, filter_answer_seconds = 1.0 / 3e6;
 
 /* Frequency planes exist twice: as transformed, and transposed for the batched complex product. */
 static const double fft_copies = 2;
 
 /* How often a plane goes through memory: rows, columns and transposition there and back, the product between. */
 static const double fft_passes = 8;
+
+/* On tensor cores the last of the waves in which tiles run is half full on the average, and a wave is a block of 128 by
+ * 128 on each multiprocessor, four tiles: so many are lost for each. Of two bytes; nobody's rows are of TF32. */
+static const double last_wave_tiles = 2;
 
 typedef struct problem {
   double n, c, k, t, r, s, p, q, h, w, groups; /* t: depth of the window; h, w: input pixels with padding */
@@ -78,6 +87,10 @@ typedef struct work {
 static double half_fill(const sn_device *d, bool tensor_cores) {
   if (d->multiprocessors == 0) return half_fill_tiles * d->flops / 1e12;
   return d->multiprocessors * (tensor_cores ? half_fill_by_tensor_cores : half_fill_by_lanes);
+}
+
+static double multiprocessors(const sn_device *d) {
+  return half_fill(d, true) / half_fill_by_tensor_cores;
 }
 
 static double at_least_one(uint32_t size) {
@@ -131,12 +144,37 @@ static double direct_bytes(const problem *x) {
   return x->width * (x->n * x->c * strides * x->p * x->q + x->n * x->k * x->p * x->q + weight_count(x));
 }
 
+/* Whether PyTorch's own kernels do it, by its ConvParams::use_cudnn_depthwise: cuDNN has what lies channels last, and of
+ * two bytes square windows of 1, 3 and 5 in not too few channels. */
+static bool is_pytorchs(const problem *x, const sn_arithmetic *how) {
+  const sn_attr *a = x->attr;
+  double width = x->w - 2.0 * a->pad_w;
+  if (how->channels_last || x->c != x->groups) return false;
+  if (how->width >= 4 || x->c < 32 || width < 7 || x->r != x->s || a->stride_h != a->stride_w) return true;
+  if (a->dilation_h > 1 || a->dilation_w > 1 || (a->kernel_h != 1 && a->kernel_h != 3 && a->kernel_h != 5)) return true;
+  if (a->stride_h == 1) return false;
+  return a->stride_h > 2 || a->kernel_h == 1 || (x->c < 512 && (x->c < 256 || width < 28));
+}
+
+static double direct_share(double window, const sn_arithmetic *how) {
+  if (window <= direct_small || how->channels_last) return direct_rate;
+  return window <= direct_unrolled ? direct_rate_wide : direct_rate_rolled;
+}
+
+/* Of PyTorch's own kernel for the filter's gradient; there are more blocks than have room at once, or they share it. */
+static double filter_seconds(const problem *x, double window, const sn_device *device) {
+  double warps = fmin(x->n, filter_warps), turns = ceil(x->n / warps) * ceil(x->p * x->q / warp);
+  double room = filter_blocks_resident * multiprocessors(device);
+  return turns * filter_answer_seconds * fmax(1, x->k * window / room);
+}
+
 static int64_t direct_ns(const problem *x, sn_conv_kernel kernel, const sn_device *device, const sn_arithmetic *how) {
-  double window = x->t * x->r * x->s, bandwidth = device->memory_bandwidth * device->memory_efficiency;
-  double rate = window <= direct_unrolled || how->channels_last ? direct_rate : direct_rate_rolled;
-  bool by_window = kernel == SN_CONV_BACKWARD_FILTER && !how->channels_last;
-  double passes = by_window ? fmax(1, direct_filter_passes * window) : 1;
-  double seconds = fmax(direct_flops(x) / (device->flops * rate), direct_bytes(x) * passes / bandwidth);
+  double window = x->t * x->r * x->s, moving = direct_bytes(x) / (device->memory_bandwidth * device->memory_efficiency);
+  double computing = direct_flops(x) / (device->flops * direct_share(window, how)), seconds = fmax(computing, moving);
+  if (kernel == SN_CONV_BACKWARD_FILTER && is_pytorchs(x, how))
+    seconds = fmax(filter_seconds(x, window, device), moving);
+  else if (kernel == SN_CONV_BACKWARD_FILTER && !how->channels_last)
+    seconds = fmax(computing, moving * fmax(1, direct_filter_passes * window));
   return llround(fmin(seconds, SN_MAX_OP_SECONDS) * 1e9) + device->launch_ns;
 }
 
@@ -269,12 +307,27 @@ bool sn_conv_is_direct(uint32_t channels, uint32_t groups) {
   return groups > 1 && channels / groups < FEW;
 }
 
+/* Of what a convolution reads and makes, maps of an odd number of elements: every second one begins where nothing wider
+ * than an element can be read, or written. */
+static double odd_bytes(const problem *x) {
+  double from = (x->h - 2.0 * x->attr->pad_h) * (x->w - 2.0 * x->attr->pad_w), to = x->p * x->q;
+  return x->width * x->n * ((fmod(from, 2) > 0 ? x->c * from : 0) + (fmod(to, 2) > 0 ? x->k * to : 0));
+}
+
+/* What of two bytes is turned around for tensor cores where it lies channels first: forward what no window of more than
+ * a pixel can be gathered from. */
+static double turned_bytes(const problem *x, sn_conv_kernel kernel, double bytes) {
+  if (kernel != SN_CONV_FORWARD) return bytes;
+  return x->t * x->r * x->s > 1 ? odd_bytes(x) : 0;
+}
+
 /* Of the GEMM family on tensor cores. */
 static int64_t tensor_ns(const problem *x, sn_conv_kernel kernel, const sn_device *device, const sn_arithmetic *how) {
-  work w = gemm_work(x);
+  double fill = how->width < 4 ? last_wave_tiles * multiprocessors(device) : x->gemm_fill;
+  double flops = direct_flops(x) * tile_waste(x, fill), bytes = direct_bytes(x);
   double bandwidth = device->memory_bandwidth * device->memory_efficiency;
-  double seconds = fmax(w.flops / (how->flops * how->conv_share), w.bytes / bandwidth);
-  if (kernel != SN_CONV_FORWARD && how->width < 4 && !how->channels_last) seconds += 2 * w.bytes / bandwidth;
+  double seconds = fmax(flops / (how->flops * how->conv_share), bytes / bandwidth);
+  if (how->width < 4 && !how->channels_last) seconds += 2 * turned_bytes(x, kernel, bytes) / bandwidth;
   return llround(fmin(seconds, SN_MAX_OP_SECONDS) * 1e9) + device->launch_ns;
 }
 

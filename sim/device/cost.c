@@ -231,11 +231,10 @@ static bool add_layer(sn_costs *costs, const sn_net *net, uint32_t index, const 
   sn_traffic t = traffic_of(layer, x * elements(input), y * elements(layer->out), weight);
   if (layer->op == SN_BN && costs->inference) t.bytes[SN_FORWARD] -= x * elements(input); /* not for statistics */
   double casts = add_casts(cost, net, layer, w, device);
-  double norm = layer->op == SN_BN && x < 4 ? sn__norm_share(device) : 1;
-  for (sn_pass pass = SN_FORWARD; pass <= SN_BACKWARD; pass++) {
-    t.bytes[pass] /= norm;
-    cost->ns[pass] = pass_ns(device, layer, pass, &how, &t);
-  }
+  const double blocks = costs->inference ? 0 : layer->out.c;
+  for (sn_pass pass = SN_FORWARD; pass <= SN_BACKWARD; pass++)
+    cost->ns[pass] = layer->op == SN_BN ? sn__norm_ns(device, t.bytes[pass], x, t.launches[pass], blocks)
+                                        : pass_ns(device, layer, pass, &how, &t);
   cost->adds_ns = adds_ns(device, layer, w->precision, costs->batches);
   if (layer->op == SN_ACT) cost->eager_less_ns = cost->ns[SN_BACKWARD] - eager_act_ns(device, layer, &t);
   if (layer->op == SN_LAYER_NORM) cost->ns[SN_BACKWARD] += sn__columns_ns(device, layer, x * elements(input), x);

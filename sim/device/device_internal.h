@@ -21,8 +21,9 @@ int64_t sn__roofline_ns(const sn_device *d, double rate, double flops, double by
 
 /* What the sums for a layer norm's parameters, which read input and gradient, take beyond the time of their bytes. */
 int64_t sn__columns_ns(const sn_device *d, const sn_layer *layer, double x, double width);
-/* Of the attainable bandwidth, what a batch norm of two bytes an element reaches. */
-double sn__norm_share(const sn_device *d);
+/* A batch norm, of elements of `width` bytes. `channels`: in training, where cuDNN's kernel for channels first has a
+ * block for each; 0: anything else. Cards whose tensor cores are not modelled have not that either. */
+int64_t sn__norm_ns(const sn_device *d, double bytes, double width, double launches, double channels);
 /* An operation of a recording. */
 int64_t sn__work_ns(const sn_device *d, const struct sn_step_work *work);
 

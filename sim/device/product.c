@@ -10,19 +10,24 @@
  * hangs over is computed in vain. */
 static const double tile = 64, step = 32;
 
-/* Where sides are no multiples of 8 elements of two bytes, 16 bytes cannot be read at once: other kernels, which take
- * so much longer. */
+/* Where operands lie in lengths that are no multiples of 8 elements of two bytes, 16 bytes cannot be read at once: other
+ * kernels, which take so much longer. */
 static const double unaligned = 2, aligned = 8;
 
-/* A block of PyTorch's kernel has so many columns, and reads all of their rows; of four bytes an element, bytes/s. */
-static const double columns_of_block = 32, bytes_of_block = 25e9;
+/* A block of PyTorch's kernel has so many columns, and reads all of their rows. */
+static const double columns_of_block = 32;
+
+/* What a block of 512 threads reads of elements of four bytes, bytes/s: 8 KiB are on the way, which memory answers in a
+ * third of a microsecond. */
+static const double bytes_of_block = 25e9;
 
 static double filled(double side, double by) {
   return ceil(side / by) * by;
 }
 
 static bool is_aligned(const sn_product *p) {
-  return fmod(p->rows, aligned) == 0 && fmod(p->columns, aligned) == 0 && fmod(p->terms, aligned) == 0;
+  return (p->rows_of_batch || fmod(p->rows, aligned) == 0) && fmod(p->columns, aligned) == 0 &&
+         (p->terms_of_batch || fmod(p->terms, aligned) == 0);
 }
 
 static double bandwidth_of(const sn_device *d) {
@@ -38,8 +43,11 @@ double sn_product_seconds(const sn_device *device, const sn_arithmetic *how, con
 }
 
 double sn_columns_seconds(const sn_device *device, double bytes, double columns, double width) {
-  double blocks = ceil(columns / columns_of_block);
-  return bytes / fmin(bandwidth_of(device), blocks * bytes_of_block * width / 4);
+  return fmax(bytes / bandwidth_of(device), sn_blocks_seconds(bytes, ceil(columns / columns_of_block), width));
+}
+
+double sn_blocks_seconds(double bytes, double blocks, double width) {
+  return bytes / (blocks * bytes_of_block * width / 4);
 }
 
 static double positions_of(sn_shape s) {
@@ -50,8 +58,10 @@ static double positions_of(sn_shape s) {
 static uint32_t of_factors(sn_product p, sn_pass pass, sn_product products[SN_MOST_PRODUCTS]) {
   products[0] = p;
   if (pass == SN_FORWARD) return 1;
-  products[0] = (sn_product){p.rows, p.terms, p.columns, p.count};
-  products[1] = (sn_product){p.terms, p.columns, p.rows, p.count};
+  products[0] = (sn_product){
+      .rows = p.rows, .columns = p.terms, .terms = p.columns, .count = p.count, .rows_of_batch = p.rows_of_batch};
+  products[1] = (sn_product){
+      .rows = p.terms, .columns = p.columns, .terms = p.rows, .count = p.count, .terms_of_batch = p.rows_of_batch};
   return 2;
 }
 
@@ -66,7 +76,7 @@ static uint32_t of_attention(const sn_layer *layer, sn_pass pass, double *bytes,
                              .columns = a->window > 0 ? side : seen,
                              .terms = head,
                              .count = (double)layer->out.n * a->heads * (a->window > 0 ? all / side : 1)};
-  const sn_product values = {scores.rows, head, scores.columns, scores.count};
+  const sn_product values = {.rows = scores.rows, .columns = head, .terms = scores.columns, .count = scores.count};
   uint32_t count = of_factors(scores, pass, products);
   count += of_factors(values, pass, products + count);
   const double operands = scores.count * (2 * scores.rows + 2 * scores.columns) * head;
@@ -83,7 +93,8 @@ uint32_t sn_products_of(const sn_layer *layer, sn_pass pass, double *bytes, sn_p
   const bool factors = layer->op == SN_MATMUL;
   sn_product p = {.rows = factors ? out.h : out.n * positions_of(out),
                   .columns = factors ? out.w : out.c,
-                  .count = factors ? (double)out.n * out.c : 1};
+                  .count = factors ? (double)out.n * out.c : 1,
+                  .rows_of_batch = !factors};
   p.terms = (double)layer->macs / (p.rows * p.columns * p.count);
   return of_factors(p, pass, products);
 }

@@ -6,11 +6,14 @@
 #include "sim/device/external.h"
 #include "sim/graph/route.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
-/* rows x terms by terms x columns, `count` times. */
+/* rows x terms by terms x columns, `count` times. What is of a batch is no length in which an operand lies: a layer's
+ * activations lie by their features, forward and back, and its filters. */
 typedef struct sn_product {
   double rows, columns, terms, count;
+  bool rows_of_batch, terms_of_batch;
 } sn_product;
 
 /* Seconds, without the launch. `bytes`: what it reads and writes. */
@@ -19,6 +22,10 @@ double sn_product_seconds(const sn_device *device, const sn_arithmetic *how, con
 /* Seconds in which the backward of a layer norm sums up for its factors and shifts, reading `bytes` of rows of so many
  * columns, in elements of `width` bytes. */
 double sn_columns_seconds(const sn_device *device, double bytes, double columns, double width);
+
+/* Seconds in which so many blocks read `bytes` between them, elements of `width` bytes, whatever bandwidth there is: what
+ * a block has on the way bounds it. */
+double sn_blocks_seconds(double bytes, double blocks, double width);
 
 /* What products of matrices a described layer's pass is made of where tensor cores of two bytes do them: FC, MATMUL and
  * ATTENTION in parts, in which kernels between them move something, too. Returns how many, 0 for others; *bytes is what

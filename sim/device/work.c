@@ -13,8 +13,16 @@ int64_t sn__roofline_ns(const sn_device *d, double rate, double flops, double by
   return llround(fmin(seconds, SN_MAX_OP_SECONDS) * 1e9) + llround(launches) * d->launch_ns;
 }
 
-double sn__norm_share(const sn_device *d) {
+/* Of the attainable bandwidth, what a batch norm of two bytes an element reaches. */
+static double norm_share(const sn_device *d) {
   return d->norm_efficiency > 0 ? d->norm_efficiency : 1;
+}
+
+int64_t sn__norm_ns(const sn_device *d, double bytes, double width, double launches, double channels) {
+  double share = width < 4 ? norm_share(d) : 1;
+  double seconds = bytes / (d->memory_bandwidth * d->memory_efficiency * share);
+  if (channels > 0 && d->tensor_feed > 0) seconds = fmax(seconds, sn_blocks_seconds(bytes, channels, width));
+  return llround(fmin(seconds, SN_MAX_OP_SECONDS) * 1e9) + llround(launches) * d->launch_ns;
 }
 
 /* The layer that a recorded convolution would be; false where its output has no size. */
@@ -68,8 +76,12 @@ static int64_t in_ns(const sn_device *d, double seconds) {
 
 static int64_t product_ns(const sn_device *d, const sn_step_work *work, const sn_arithmetic *how) {
   const sn_record_product *p = work->product;
-  const sn_product product = {sn_record_amount(p->rows, work->batch), sn_record_amount(p->columns, work->batch),
-                              sn_record_amount(p->terms, work->batch), sn_record_amount(p->count, work->batch)};
+  const sn_product product = {.rows = sn_record_amount(p->rows, work->batch),
+                              .columns = sn_record_amount(p->columns, work->batch),
+                              .terms = sn_record_amount(p->terms, work->batch),
+                              .count = sn_record_amount(p->count, work->batch),
+                              .rows_of_batch = p->rows.b != 0,
+                              .terms_of_batch = p->terms.b != 0};
   return in_ns(d, sn_product_seconds(d, how, &product, work->bytes));
 }
 
@@ -88,11 +100,11 @@ int64_t sn__work_ns(const sn_device *d, const sn_step_work *work) {
   sn_arithmetic how = sn_device_arithmetic(d, precision, product, work->narrow ? 2 : 4);
   how.channels_last = work->channels_last;
   int64_t ns = c ? conv_ns(d, work, &how) : 0;
-  double bytes = work->norm && work->narrow ? work->bytes / sn__norm_share(d) : work->bytes;
   if (ns > 0) return ns;
   if (work->product) return product_ns(d, work, &how);
+  if (work->norm) return sn__norm_ns(d, work->bytes, work->narrow ? 2 : 4, work->launches, work->columns);
   if (work->columns > 0) return columns_ns(d, work);
-  return sn__roofline_ns(d, how.flops * how.share, work->flops, bytes, work->launches);
+  return sn__roofline_ns(d, how.flops * how.share, work->flops, work->bytes, work->launches);
 }
 
 sn_status sn_host_us_check(const char *text, sn_err *err) {

@@ -150,7 +150,8 @@ typedef struct sn_step_work {
   const struct sn_record_product *product; /* a product's; the same */
   uint32_t batch;
   uint32_t columns;         /* of the backward of a layer norm: of each of its rows, which are the gradients of
-                                        its parameters; 0: of anything else */
+                                        its parameters; of a batch norm in training, channels first: its channels;
+                                        0: of anything else */
   int launches;             /* kernels */
   bool narrow;              /* in two bytes */
   bool norm, channels_last; /* a batch norm; a convolution of such operands */

@@ -232,12 +232,16 @@ static double bytes_of(const maker *m, const sn_record_op *op, const sn_record_t
   return t->keeping > 1 && keeps_more(m, op) ? t->keeping * once : once;
 }
 
-/* What its second result, the gradient of its factors, has of elements. */
+/* What its second result, the gradient of its factors or statistics, has of elements. Those of a batch norm have four
+ * bytes, of autocast too. */
 static uint32_t columns_of(const maker *m, const sn_record_op *op) {
-  if (op->n_makes < 2) return 0;
+  const sn_record_kernel *kernel = &m->record->kernels[op->kernel];
+  const bool batch_norm = kernel->traffic.kernel == SN_RECORD_BATCH_NORM;
+  if (op->n_makes < 2 || kernel->traffic.kernel == SN_RECORD_PLAIN) return 0;
+  if (batch_norm && kernel->flags & SN_RECORD_CHANNELS_LAST) return 0;
   uint32_t factors = m->record->refs[op->first_ref + op->n_reads + 1];
   uint64_t bytes = sn_record_bytes(m->record, factors, m->net->batch);
-  return (uint32_t)sn_min(bytes / (op->narrow ? 2 : 4), SN_MAX_DIM);
+  return (uint32_t)sn_min(bytes / (op->narrow && !batch_norm ? 2 : 4), SN_MAX_DIM);
 }
 
 /* NULL: it is none. What else multiplies, a recurrent kernel, may have two operands that would fit together. */
@@ -262,7 +266,7 @@ static sn_step_work work_of(const maker *m, const sn_record_op *op) {
                         .conv = shaped && convolves ? &m->record->convs[work->shape] : NULL,
                         .product = product_of(m, op),
                         .batch = m->net->batch,
-                        .columns = kernel->traffic.kernel == SN_RECORD_BY_COLUMNS ? columns_of(m, op) : 0,
+                        .columns = columns_of(m, op),
                         .narrow = op->narrow,
                         .norm = kernel->traffic.kernel == SN_RECORD_BATCH_NORM,
                         .channels_last = kernel->flags & SN_RECORD_CHANNELS_LAST};

@@ -258,11 +258,12 @@ class Kernels(Case):
             self.assertEqual(model.seen, [True] * 3, dtype)
 
     def test_layout_of_convolutions(self):
-        """Each is marked whose operands lie channels last."""
+        """Each is marked whose operands lie channels last, as are batch norms."""
         for format, flags in ((torch.contiguous_format, {8}), (torch.channels_last, {8 | 32})):
-            model = nn.Sequential(nn.Conv2d(4, 8, 3), nn.Conv2d(8, 8, 3)).to(memory_format=format)
+            model = nn.Sequential(nn.Conv2d(4, 8, 3), nn.BatchNorm2d(8), nn.Conv2d(8, 8, 3)).to(memory_format=format)
             file = self.recorded(model, (torch.zeros(2, 4, 16, 16).to(memory_format=format),), autocast=torch.bfloat16)
             self.assertEqual({flag for name, flag in file.kernels if "convolution" in name}, flags)
+            self.assertEqual({flag & 32 for name, flag in file.kernels if "batch_norm" in name}, {flag & 32 for flag in flags})
 
     def test_recurrent(self):
         """The weights are one storage, as on a GPU, and the output of rows ahead of steps is a view."""

@@ -85,10 +85,10 @@ static void check_time(sn_timed t, const char *expected) {
 static void times_say_what_was_measured(void **state) {
   (void)state;
   sn_timed t = timed("rtx3090", "pytorch", SN_AMP_FP16);
-  check_time(t, "times within 19 % on 9 of 10 of 20 networks");
-  check_time(timed("rtx3090", "pytorch+recompute=units:3", SN_AMP_BF16), "times within 19 % on 9 of 10 of 20 networks");
+  check_time(t, "times within 10 % on 9 of 10 of 20 networks");
+  check_time(timed("rtx3090", "pytorch+recompute=units:3", SN_AMP_BF16), "times within 10 % on 9 of 10 of 20 networks");
   t.recorded = true;
-  check_time(t, "times within 18 % on 9 of 10 of 263 networks");
+  check_time(t, "times within 15 % on 9 of 10 of 263 networks");
   t = timed("rtx4090", "pytorch", SN_AMP_FP16);
   t.inference = true;
   check_time(t, "times within 21 % on 9 of 10 of 38 networks");
@@ -166,9 +166,9 @@ static void rows_that_differ_are_counted(void **state) {
                  sent = timed("rtx3090", "pytorch+offload", SN_AMP_FP16);
   assert_string_equal(sn_band_of_times(NULL, 0, text), "");
   assert_string_equal(sn_band_of_times((sn_timed[]){plain, plain}, 2, text),
-                      "times within 19 % on 9 of 10 of 20 networks");
+                      "times within 10 % on 9 of 10 of 20 networks");
   assert_string_equal(sn_band_of_times((sn_timed[]){plain, sent, plain}, 3, text),
-                      "times within 19 % on 9 of 10 of 20 networks (2 of 3 rows); "
+                      "times within 10 % on 9 of 10 of 20 networks (2 of 3 rows); "
                       "times: no measurement of this kind, with copies to the host (1 of 3 rows)");
   sn_timed many[12]; /* more kinds than are told apart */
   for (int i = 0; i < 12; i++) many[i] = timed("rtx3090", "pytorch", (sn_precision)(i % SN_PRECISION_COUNT));

@@ -1,6 +1,7 @@
 /* Products of matrices, and layer norms' sums over rows, by hand. */
 #include "tests/support/pipeline.h"
 
+#include "sim/device/device_internal.h"
 #include "sim/device/product.h"
 
 #include <math.h>
@@ -17,7 +18,7 @@ static bool is_about(double a, double b) {
 }
 
 /* Tiles of 64 by 64 and steps of 32 are filled up; sides that are no multiples of 8 take twice as long, also where
- * bytes bound the product. Without tensor cores, and of four bytes, neither. */
+ * bytes bound the product, but for what is of a batch. Without tensor cores, and of four bytes, neither. */
 static void products_by_hand(void **state) {
   (void)state;
   const sn_device d = ideal("rtx3090");
@@ -25,13 +26,24 @@ static void products_by_hand(void **state) {
                       lanes = sn_device_arithmetic(&d, SN_FP32, true, 4);
   const double rate = how.flops * how.share, bytes = 1e9;
   assert_true(
-      is_about(sn_product_seconds(&d, &how, &(sn_product){128, 192, 64, 10}, 0), 2.0 * 128 * 192 * 64 * 10 / rate));
-  assert_true(is_about(sn_product_seconds(&d, &how, &(sn_product){72, 72, 40, 1}, 0), 2.0 * 128 * 128 * 64 / rate));
-  assert_true(is_about(sn_product_seconds(&d, &how, &(sn_product){49, 64, 32, 1}, 0), 2 * 2.0 * 64 * 64 * 32 / rate));
+      is_about(sn_product_seconds(&d, &how, &(sn_product){.rows = 128, .columns = 192, .terms = 64, .count = 10}, 0),
+               2.0 * 128 * 192 * 64 * 10 / rate));
   assert_true(
-      is_about(sn_product_seconds(&d, &how, &(sn_product){64, 64, 49, 1}, bytes), 2 * bytes / d.memory_bandwidth));
-  assert_true(is_about(sn_product_seconds(&d, &lanes, &(sn_product){49, 49, 32, 1}, 0),
-                       2.0 * 49 * 49 * 32 / (lanes.flops * lanes.share)));
+      is_about(sn_product_seconds(&d, &how, &(sn_product){.rows = 72, .columns = 72, .terms = 40, .count = 1}, 0),
+               2.0 * 128 * 128 * 64 / rate));
+  assert_true(
+      is_about(sn_product_seconds(&d, &how, &(sn_product){.rows = 49, .columns = 64, .terms = 32, .count = 1}, 0),
+               2 * 2.0 * 64 * 64 * 32 / rate));
+  assert_true(
+      is_about(sn_product_seconds(&d, &how, &(sn_product){.rows = 64, .columns = 64, .terms = 49, .count = 1}, bytes),
+               2 * bytes / d.memory_bandwidth));
+  sn_product of_batch = {.rows = 49, .columns = 64, .terms = 32, .count = 1, .rows_of_batch = true};
+  assert_true(is_about(sn_product_seconds(&d, &how, &of_batch, 0), 2.0 * 64 * 64 * 32 / rate));
+  of_batch = (sn_product){.rows = 64, .columns = 64, .terms = 49, .count = 1, .terms_of_batch = true};
+  assert_true(is_about(sn_product_seconds(&d, &how, &of_batch, bytes), bytes / d.memory_bandwidth));
+  assert_true(
+      is_about(sn_product_seconds(&d, &lanes, &(sn_product){.rows = 49, .columns = 49, .terms = 32, .count = 1}, 0),
+               2.0 * 49 * 49 * 32 / (lanes.flops * lanes.share)));
 }
 
 /* A block for each 32 columns, of 25 GB/s, until they fill the bandwidth. */
@@ -42,6 +54,21 @@ static void columns_by_hand(void **state) {
   assert_true(is_about(sn_columns_seconds(&d, 1e9, 97, 4), 1e9 / 100e9));
   assert_true(is_about(sn_columns_seconds(&d, 1e9, 96, 2), 1e9 / 37.5e9));
   assert_true(is_about(sn_columns_seconds(&d, 1e9, 4096, 4), 1e9 / d.memory_bandwidth));
+}
+
+/* A block for each channel, in training: 16 of 12.5 GB/s of two bytes, 64 of 25 of four; many channels, and inference,
+ * have the bandwidth, of two bytes a part of it. */
+static void channels_by_hand(void **state) {
+  (void)state;
+  sn_device d = ideal("rtx3090");
+  d.norm_efficiency = 0.7;
+  assert_int_equal(sn__norm_ns(&d, 1e9, 2, 1, 16), 5000000);
+  d.memory_bandwidth = 1e15;
+  assert_int_equal(sn__norm_ns(&d, 1e9, 4, 1, 64), 625000);
+  d.memory_bandwidth = 1e12;
+  assert_int_equal(sn__norm_ns(&d, 7e8, 2, 1, 64), 1000000);
+  assert_int_equal(sn__norm_ns(&d, 7e8, 2, 1, 0), 1000000);
+  assert_int_equal(sn__norm_ns(&d, 1e9, 4, 1, 64), 1000000);
 }
 
 static const sn_layer *layer_of(const sn_net *net, sn_op op) {
@@ -77,6 +104,6 @@ static void layers_products(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(products_by_hand), cmocka_unit_test(columns_by_hand),
-                                     cmocka_unit_test(layers_products)};
+                                     cmocka_unit_test(channels_by_hand), cmocka_unit_test(layers_products)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
