@@ -45,7 +45,7 @@ def of_any_batch(tape_of: Tapes, given: Optional[int]) -> Any:
     tapes = [tape_of(batch) for batch in BATCHES]
     try:
         merged = merge(tapes[0], tapes[1])
-        wrong = differs(merged, tape_of(PROOF), PROOF) if is_doubtful(merged) else None
+        wrong = differs(merged, tape_of(PROOF), PROOF) if is_doubtful(merged) or merged.assumed else None
         if wrong is not None:
             raise NotLinear(wrong)
         return merged, BATCHES
@@ -109,8 +109,10 @@ def _warn(recorded: Recording) -> None:
 
 def _made(make: Any, batch: Optional[int], iterations: int, sm: int, share: float) -> Any:
     from ._session import takes_an_argument
-    if isinstance(make, torch.nn.Module) or not callable(make):
+    if isinstance(make, torch.nn.Module):
         raise RecordingError("a model needs inputs: record(model, (images,))")
+    if not callable(make):
+        raise RecordingError(f"{make!r:.60} is nothing to call: give a function that returns models, optimizers and a step")
     if takes_an_argument(make) and batch is None:
         return of_any_batch(lambda rows: record_made(make, rows, iterations, sm, share), None)
     return record_made(make, batch if takes_an_argument(make) else None, iterations, sm, share), (batch or 1,)

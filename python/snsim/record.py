@@ -65,19 +65,36 @@ def loaded(path: str) -> ModuleType:
     sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
     name = os.path.splitext(os.path.basename(path))[0]
     spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        fail(2, f"{path} is no file of Python")
+    assert spec is not None and spec.loader is not None  # of a .py file
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except SystemExit:
+        fail(3, f"{path} ended while it was read: put what starts a training under if __name__ == \"__main__\":")
+    except Exception as error:
+        from ._errors import line_of
+        fail(3, f"{line_of(error) or path}: {error} ({type(error).__name__}): {path} cannot be imported")
     return module
+
+
+def no_file(what: str) -> str:
+    """What to type instead of what is no FILE.py:NAME."""
+    path = what if what.endswith(".py") else what.rpartition(":")[0] or what
+    if path.endswith((".pt", ".pth", ".bin", ".ckpt", ".safetensors", ".gguf")):
+        return "weights do not say what a model does: name the code that builds it, FILE.py:NAME, or its config.json by --config"
+    if path.endswith(".py"):
+        return f"FILE.py:NAME, such as {path}:make, or {path}:Net with --input of a class"
+    if "/" in path and not os.path.exists(path):
+        return "a model of the Hugging Face hub is recorded from its config.json: download that and take --config config.json --sequence 2048"
+    return "FILE.py:NAME, such as train.py:make"
 
 
 def named(what: str) -> Any:
     """What FILE.py:NAME is."""
     path, colon, name = what.rpartition(":")
-    if not colon or not name.isidentifier():
-        fail(2, f"{what}: FILE.py:NAME, such as train.py:make")
+    if not colon or not name.isidentifier() or not path.endswith(".py"):
+        fail(2, f"{what}: {no_file(what)}")
     module = loaded(path)
     if not hasattr(module, name):
         fail(2, f"{path} has no {name}: it has {', '.join(sorted(n for n, v in vars(module).items() if callable(v) and n[0] != '_')) or 'nothing to call'}")
