@@ -39,6 +39,7 @@ import oracle  # noqa: E402  ahead of torch
 import recording_foreign as foreign  # noqa: E402
 import recording_further as further  # noqa: E402
 import recording_models as models  # noqa: E402
+import recording_more as more  # noqa: E402
 import replay  # noqa: E402
 import snsim  # noqa: E402
 
@@ -194,7 +195,7 @@ def main():
     parser.add_argument("--no-tracker", action="store_true")
     arguments = parser.parse_args()
     if arguments.foreign or arguments.checkpoints:
-        rows, table = (Foreign, foreign.ALL | further.ALL) if arguments.foreign else (Checkpoints, models.with_blocks())
+        rows, table = (Foreign, foreign.ALL | further.ALL | more.ALL) if arguments.foreign else (Checkpoints, models.with_blocks())
         with tempfile.TemporaryDirectory() as folder:
             sys.exit(bool(run_table(rows(arguments), table, arguments.names, pathlib.Path(folder))))
     rows = Rows(arguments)

@@ -6,7 +6,7 @@ from typing import Any, List, Optional, Sequence
 from ._events import Number, Operation, Storage, Tape, canonical
 
 BATCHES = (2, 3)  # never 1, at which PyTorch takes other strides and paths
-PROOF = 5  # one more, where a size is not surely linear
+PROOF = 5  # one more, where a size is not surely linear: half of 5 rows are 2, half of 2 or 3 are 1
 
 
 class NotLinear(Exception):

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import logging
-from typing import Any, List, Optional
+from typing import Any, Iterable, List, Optional
 
 import torch
 from torch.utils._pytree import tree_iter
@@ -93,5 +93,17 @@ def _convolution(func: Any, args: Any, kwargs: Any, inputs: List[torch.Tensor]) 
             int(named.get("groups", 1)), int(bool(named.get("transposed", False))), mask]
 
 
+def operands(values: Iterable[Any]) -> List[torch.Tensor]:
+    """Tensors among an operator's arguments or results, which lie in lists and tuples alone."""
+    found: List[torch.Tensor] = []
+    for value in values:
+        if isinstance(value, torch.Tensor):
+            found.append(value)
+        elif isinstance(value, (list, tuple)):
+            found += operands(value)
+    return found
+
+
 def tensors_in(value: Any) -> List[torch.Tensor]:
+    """Those in any container that PyTorch knows."""
     return [x for x in tree_iter(value) if isinstance(x, torch.Tensor)]

@@ -10,7 +10,8 @@ import functools
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Set
 
 import torch
-from torch.utils._pytree import tree_iter
+
+from ._costs import operands
 
 QUESTION = torch.ops.prim.device.default
 META = torch.device("meta")
@@ -112,9 +113,7 @@ class DeviceAnswers:
         if not traced:
             return
         changed = {id(tensor) for tensor in inputs}
-        for tensor in tree_iter(result):
-            if not isinstance(tensor, torch.Tensor):
-                continue
+        for tensor in operands((result,)):
             if id(tensor) not in changed:
                 self._fresh[id(tensor)] = _UNTIL_HISTORY
                 continue

@@ -95,6 +95,15 @@ def _way_out(error: BaseException) -> str:
                 "or move it with .cuda()")
     if "SparseTensorImpl" in text or "sparse" in text.lower() and kind in ("NotImplementedError", "RuntimeError"):
         return f"{text.splitlines()[0]}: sparse tensors are not recorded: take dense gradients, nn.Embedding(sparse=False)"
+    if kind == "TypeError" and re.search(r"forward\(\) (missing|takes)", text):
+        return f"{text}: inputs are what forward() takes, in order: inputs=(x, y), in the shell an --input for each"
+    if "HigherOrderOperator flex_attention" in text:
+        return ("flex_attention is not recorded, as only torch.compile makes one kernel of it: take "
+                "torch.nn.functional.scaled_dot_product_attention")
+    if "HigherOrderOperator" in text:
+        return f"{text.splitlines()[0].split(' and mode')[0]}: what torch.compile would make of it is not recorded: write it as a loop or a branch"
+    if "shape_env must not be None" in text or "NestedTensor" in text:
+        return f"{text.splitlines()[0]}: nested tensors have sizes that depend on values: pad them, or write one batch with offsets"
     if "saved tensor hooks" in text:
         return f"{text.splitlines()[0]}: what backward keeps is recorded by them: take torch.autograd.grad instead of torch.func.grad"
     operator = _without_fake(error)

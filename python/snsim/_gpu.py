@@ -7,8 +7,8 @@ from typing import Any, Callable, Dict, List, Optional, Protocol
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_iter
 
+from ._costs import operands
 from ._device import META, QUESTION, DeviceAnswers
 from ._values import ITEM, Values, guess
 
@@ -35,13 +35,18 @@ class FakeGpu(TorchDispatchMode):
         self.values = Values(share)
         self.observer: Optional[Observer] = None
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """PyTorch would ask at every operation whether it is being compiled, which it is not (_patches)."""
+        return False
+
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func is QUESTION:
             return self.devices.answer(args[0])
         kwargs = kwargs or {}
         if func is ITEM and isinstance(args[0], FakeTensor):
             return self.values.item(args[0])
-        inputs = [x for x in tree_iter((args, kwargs)) if isinstance(x, torch.Tensor)]
+        inputs = operands((args, tuple(kwargs.values())))
         observer = self.observer
         seen = observer.before(func, args, kwargs, inputs) if observer is not None else None
         traced = self.devices.is_traced(inputs)

@@ -12,14 +12,16 @@ from typing import Any, Callable, Iterator, Optional
 
 import torch
 import torch.autograd.graph
+import torch.utils.checkpoint
 from torch._subclasses import fake_tensor
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.optim.optimizer import _foreach_supported_types as _of_optimizers
 from torch.utils._foreach_utils import _foreach_supported_types as _of_tensors
 
-from ._device import guarded_without_driver
+from ._costs import operands
+from ._device import QUESTION, guarded_without_driver
 from ._fakes import deep_copy, make_subclass
-from ._gpu import FakeGpu
+from ._gpu import CUDA, FakeGpu
 from ._kernels import Kernels, convolution_form, flatten_weights
 
 _GONE = object()
@@ -75,6 +77,7 @@ def no_tracebacks_logged() -> Iterator[None]:
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Accessing the data pointer of FakeTensor")
+            warnings.filterwarnings("ignore", "A saved_tensors_hooks context .* is active around a selective")
             yield
     finally:
         logger.removeFilter(quiet)
@@ -82,10 +85,11 @@ def no_tracebacks_logged() -> Iterator[None]:
 
 @contextlib.contextmanager
 def no_collector() -> Iterator[None]:
-    """Objects die when the last reference goes, not when the collector happens to run."""
+    """Objects die when the last reference goes, not when the collector happens to run. What was made since it was turned off, as a session
+    does, is young, so that only that is looked through: libraries have a million objects."""
     was = gc.isenabled()
-    gc.collect()
     gc.disable()
+    gc.collect(0)
     try:
         yield
     finally:
@@ -127,6 +131,20 @@ def _custom_apply(gpu: FakeGpu) -> Any:
     return classmethod(apply)
 
 
+def _selective(real: Callable[..., Any], gpu: FakeGpu) -> Callable[..., Any]:
+    """__torch_dispatch__ of a mode of selective checkpoints, which stands above ours: it detaches what it keeps behind the operation, and
+    hands out without one what it has kept."""
+    def dispatch(mode: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func is QUESTION:
+            return real(mode, func, types, args, kwargs)
+        inputs = operands((args, tuple((kwargs or {}).values())))
+        traced = gpu.devices.is_traced(inputs)
+        result = real(mode, func, types, args, kwargs)
+        gpu.devices.made(traced, inputs, result)
+        return result
+    return dispatch
+
+
 def _moved(parameter: torch.nn.Parameter, fake: FakeTensor) -> torch.nn.Parameter:
     """The fake that takes a real parameter's place, once for all that tie it (legacy constructors make real ones)."""
     known = getattr(parameter, "_snsim_moved", None)
@@ -147,6 +165,8 @@ def _module_apply(module: torch.nn.Module, fn: Callable[[Any], Any], recurse: bo
             changed = fn(parameter)
         if isinstance(changed, FakeTensor) and not isinstance(parameter, FakeTensor):
             module._parameters[name] = _moved(parameter, changed)
+        elif not torch._has_compatible_shallow_copy_type(parameter, changed):
+            module._parameters[name] = torch.nn.Parameter(changed, parameter.requires_grad)  # on another device
         elif changed is not parameter:
             parameter.data = changed
             if isinstance(changed, FakeTensor):
@@ -178,6 +198,26 @@ class _Event:
         return 1.0
 
 
+class _Stream:
+    """torch.cuda.Stream: what runs beside each other has the same bytes, of which the allocator has a pool for each."""
+    cuda_stream = stream_id = device_index = 0
+    device = CUDA
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        pass
+
+    def wait_stream(self, *args: Any) -> None:
+        pass
+
+    synchronize = wait_event = wait_stream
+
+    def record_event(self, event: Optional[_Event] = None) -> _Event:
+        return event or _Event()
+
+    def query(self) -> bool:
+        return True
+
+
 def _cuda(sm: int) -> dict:
     """What torch.cuda says of a GPU of architecture sm."""
     total = 80 << 30
@@ -192,7 +232,8 @@ def _cuda(sm: int) -> dict:
         get_device_name=lambda *args: properties.name, is_bf16_supported=lambda including_emulation=True: including_emulation or sm >= 80,
         mem_get_info=lambda *args: (total, total), memory_allocated=zero, max_memory_allocated=zero, memory_reserved=zero,
         max_memory_reserved=zero, reset_peak_memory_stats=nothing, manual_seed=nothing, manual_seed_all=nothing,
-        memory_stats=lambda *args: {}, is_current_stream_capturing=lambda: False, Event=_Event)
+        memory_stats=lambda *args: {}, is_current_stream_capturing=lambda: False, Event=_Event, Stream=_Stream, stream=contextlib.nullcontext,
+        current_stream=_Stream, default_stream=_Stream, set_stream=nothing)
 
 
 def _patch_libraries(stack: contextlib.ExitStack) -> None:
@@ -236,12 +277,15 @@ class Patches(contextlib.ExitStack):
         enter(replaced(torch.autograd, _engine_run_backward=engine))
         enter(replaced(torch.autograd.graph, _engine_run_backward=engine))
         enter(replaced(torch.autograd.Function, apply=_custom_apply(gpu)))
+        for mode in map(vars(torch.utils.checkpoint).get, ("_CachingTorchDispatchMode", "_CachedTorchDispatchMode")):
+            if mode is not None:
+                enter(replaced(mode, __torch_dispatch__=_selective(mode.__torch_dispatch__, gpu)))
         enter(replaced(torch.nn.Module, _apply=_module_apply))
         enter(replaced(torch.nn.functional, **Kernels(sm, gpu.devices, gpu.values).inner()))
         enter(replaced(torch._C, _select_conv_backend=convolution_form(torch._C._select_conv_backend)))
         enter(replaced(torch.nn.RNNBase, flatten_parameters=flatten_weights))
         enter(replaced(FakeTensor, __deepcopy__=deep_copy))
-        enter(replaced(torch.Tensor, _make_subclass=make_subclass(torch.Tensor._make_subclass)))
+        enter(replaced(torch.Tensor, record_stream=lambda *args: None, _make_subclass=make_subclass(torch.Tensor._make_subclass)))
         enter(replaced(FakeTensorMode, avoid_device_init=property(lambda mode: True)))
         for name in {"init_gpu_context", "init_cuda_context"} & set(vars(fake_tensor)):
             enter(replaced(fake_tensor, **{name: lambda *args: None}))

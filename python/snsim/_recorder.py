@@ -264,7 +264,7 @@ class Recorder:
         if seen is None:
             return
         reads, node, adds = seen
-        outputs = _costs.tensors_in(result)
+        outputs = _costs.operands((result,))
         makes: List[int] = []
         if func._schema.is_mutable:
             self._resized(func, args, kwargs)

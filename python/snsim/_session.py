@@ -76,7 +76,7 @@ class Session:
         if _open:
             raise RecordingError("a recording is being made: one at a time")
         with contextlib.ExitStack() as stack:
-            for context in (random_states_kept(), self.mode, self._patches, self.gpu, self.kernels()):
+            for context in (no_collector(), random_states_kept(), self.mode, self._patches, self.gpu, self.kernels()):
                 stack.enter_context(context)
             self._stack = stack.pop_all()
         _open = True

@@ -28,6 +28,18 @@ def as_many_as_taken(function: Callable[..., Any], arguments: List[Any]) -> Any:
     return function(*arguments)
 
 
+def refuse_arguments(build: Callable[..., Any]) -> None:
+    """What builds a model is called without any."""
+    try:
+        parameters = inspect.signature(build).parameters.values()
+    except (TypeError, ValueError):
+        return
+    needed = [p.name for p in parameters if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    if needed:
+        name, given = getattr(build, "__name__", "it"), ", ".join(f"{each}=.." for each in needed)
+        raise RecordingError(f"{name} needs {' and '.join(needed)}: give a function that builds it, def build(): return {name}({given})")
+
+
 def loss_of_output(output: Any) -> torch.Tensor:
     """The output's own loss, or the mean of its first floating tensor."""
     own = output.get("loss") if isinstance(output, dict) else getattr(output, "loss", None)
@@ -104,6 +116,7 @@ class Training:
         stack.enter_context(standing_in(session, existing, optimizers))
         model = self.model
         if not isinstance(model, torch.nn.Module):
+            refuse_arguments(self.model)
             with torch.device("cuda"):
                 model = self.model()
             if not isinstance(model, torch.nn.Module):

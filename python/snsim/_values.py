@@ -8,16 +8,21 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._python_dispatch import _disable_current_modes
-from torch.utils._pytree import tree_iter, tree_map
+from torch.utils._pytree import tree_map
 
+from ._costs import operands
 from ._errors import users_line
 
 ITEM = torch.ops.aten._local_scalar_dense.default
 MOST_WHOLE, MOST_FLOATS = 1 << 22, 4096  # elements that are computed
 CPU = torch.device("cpu")
-_QUIET = ("grad_scaler.py", "clip_grad.py")  # PyTorch's own questions whose answer changes no memory
+_QUIET = ("grad_scaler.py", "clip_grad.py", "parametrizations.py")  # PyTorch's own questions whose answer changes no memory
 _RANDOM = torch.Tag.nondeterministic_seeded
 _HOPED = (torch.ops.aten.all.default, torch.ops.aten._is_all_true.default)  # what is asked of all elements is an assertion: it holds
+
+
+_DECIDED = {**dict.fromkeys((torch.ops.aten.bitwise_or.Tensor, torch.ops.aten.logical_or.default), True),
+            **dict.fromkeys((torch.ops.aten.bitwise_and.Tensor, torch.ops.aten.logical_and.default), False)}
 
 
 def is_small(tensor: torch.Tensor) -> bool:
@@ -30,8 +35,7 @@ def written(func: Any, args: Any, kwargs: Any) -> List[torch.Tensor]:
     found: List[torch.Tensor] = []
     for position, argument in enumerate(func._schema.arguments):
         if argument.alias_info is not None and argument.alias_info.is_write:
-            value = args[position] if position < len(args) else kwargs.get(argument.name)
-            found += [x for x in tree_iter(value) if isinstance(x, torch.Tensor)]
+            found += operands((args[position] if position < len(args) else kwargs.get(argument.name),))
     return found
 
 
@@ -69,7 +73,7 @@ class Values:
 
     def follow(self, func: Any, args: Any, kwargs: Any, inputs: List[torch.Tensor], result: Any) -> None:
         """Computes the shadow of an operation's result, and what it changes, if all it reads is known."""
-        made = [x for x in tree_iter(result) if isinstance(x, FakeTensor)]
+        made = [x for x in operands((result,)) if isinstance(x, FakeTensor)]
         changed = written(func, args, kwargs) if func._schema.is_mutable else []
         if not made and not changed:
             return
@@ -84,10 +88,21 @@ class Values:
                 for tensor, value in zip(made, values):
                     self.give(tensor, value)
                 return
+        if func in _DECIDED:
+            self._decide(_DECIDED[func], inputs, made[0])
         for tensor in changed:
             self.forget(tensor)
         if func in _HOPED:
             result._snsim_hoped = True
+
+    def _decide(self, value: bool, inputs: List[torch.Tensor], made: torch.Tensor) -> None:
+        """One operand that is known says all: nothing and anything is nothing. So sentences end that are as long as asked for."""
+        if not is_small(made) or value and made.dtype != torch.bool:
+            return
+        known = (self.of(x) for x in inputs if x.shape == made.shape)
+        with _disable_current_modes():
+            if any(x is not None and bool((x == value).all()) for x in known):
+                self.give(made, torch.full(made.shape, value, dtype=made.dtype, device=CPU))
 
     def _computable(self, func: Any, inputs: List[torch.Tensor], made: List[Any], changed: List[torch.Tensor]) -> bool:
         if _RANDOM in func.tags or "empty" in func.__name__ or not all(is_small(x) for x in made):
@@ -104,7 +119,7 @@ class Values:
 
         args, kwargs = tree_map(real, (args, kwargs))
         with _disable_current_modes():
-            return [x for x in tree_iter(func(*args, **kwargs)) if isinstance(x, torch.Tensor)]
+            return operands((func(*args, **kwargs),))
 
     # what is assumed -------------------------------------------------------------------------------------------------
 
@@ -231,11 +246,22 @@ def _equal(values: Values, func: Any, args: Any, kwargs: Any) -> bool:
     return False
 
 
+def _allclose(values: Values, func: Any, args: Any, kwargs: Any) -> bool:
+    """An assertion as a rule."""
+    left, right = values.of(args[0]), values.of(args[1])
+    if left is not None and right is not None:
+        with _disable_current_modes():
+            return torch.allclose(left, right, *args[2:], **kwargs)
+    if not _asked_by_torch():
+        values.assume("two tensors are close")
+    return True
+
+
 Guess = Callable[[Values, Any, Any, Any], Any]
 GUESSES: Dict[Any, Guess] = {
     aten.nonzero.default: _nonzero, aten.masked_select.default: _masked_select, aten.index_put_.default: _index_put,
     aten._unique2.default: _unique, aten.unique_consecutive.default: _unique,
-    aten.repeat_interleave.Tensor: _repeat_interleave, aten.equal.default: _equal,
+    aten.repeat_interleave.Tensor: _repeat_interleave, aten.equal.default: _equal, aten.allclose.default: _allclose,
 }
 
 

@@ -12,7 +12,6 @@ interrupted.
 from __future__ import annotations
 
 import argparse
-import inspect
 import importlib.util
 import os
 import sys
@@ -67,19 +66,36 @@ def loaded(path: str) -> ModuleType:
     sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
     name = os.path.splitext(os.path.basename(path))[0]
     spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        fail(2, f"{path} is no file of Python")
+    assert spec is not None and spec.loader is not None  # of a .py file
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except SystemExit:
+        fail(3, f"{path} ended while it was read: put what starts a training under if __name__ == \"__main__\":")
+    except Exception as error:
+        from ._errors import line_of
+        fail(3, f"{line_of(error) or path}: {error} ({type(error).__name__}): {path} cannot be imported")
     return module
+
+
+def no_file(what: str) -> str:
+    """What to type instead of what is no FILE.py:NAME."""
+    path = what if what.endswith(".py") else what.rpartition(":")[0] or what
+    if path.endswith((".pt", ".pth", ".bin", ".ckpt", ".safetensors", ".gguf")):
+        return "weights do not say what a model does: name the code that builds it, FILE.py:NAME, or its config.json by --config"
+    if path.endswith(".py"):
+        return f"FILE.py:NAME, such as {path}:make, or {path}:Net with --input of a class"
+    if "/" in path and not os.path.exists(path):
+        return "a model of the Hugging Face hub is recorded from its config.json: download that and take --config config.json --sequence 2048"
+    return "FILE.py:NAME, such as train.py:make"
 
 
 def named(what: str) -> Any:
     """What FILE.py:NAME is."""
     path, colon, name = what.rpartition(":")
-    if not colon or not name.isidentifier():
-        fail(2, f"{what}: FILE.py:NAME, such as train.py:make")
+    if not colon or not name.isidentifier() or not path.endswith(".py"):
+        fail(2, f"{what}: {no_file(what)}")
     module = loaded(path)
     if not hasattr(module, name):
         fail(2, f"{path} has no {name}: it has {', '.join(sorted(n for n, v in vars(module).items() if callable(v) and n[0] != '_')) or 'nothing to call'}")
@@ -119,16 +135,6 @@ def needs_inputs(what: Any) -> bool:
     return isinstance(what, torch.nn.Module) or (isinstance(what, type) and issubclass(what, torch.nn.Module))
 
 
-def needed_arguments(what: Any) -> List[str]:
-    """Those that a call has to give."""
-    try:
-        parameters = inspect.signature(what).parameters.values()
-    except (TypeError, ValueError):
-        return []
-    varied = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    return [p.name for p in parameters if p.default is p.empty and p.kind not in varied]
-
-
 def recorded(asked: argparse.Namespace) -> Any:
     """What the command line asks for."""
     try:
@@ -139,10 +145,6 @@ def recorded(asked: argparse.Namespace) -> Any:
     inputs = None
     if asked.what:
         what, name = named(asked.what), asked.what.rpartition(":")[2]
-        needed = [] if isinstance(what, torch.nn.Module) else needed_arguments(what)
-        if asked.input and needed:
-            fail(2, f"{asked.what} takes arguments ({', '.join(needed)}): name a function without any that builds it, as "
-                    f"def small(): return {name}({'64' if len(needed) == 1 else '..'})")
         if asked.input:
             inputs = tuple(input_of(text) for text in asked.input)
         elif needs_inputs(what):

@@ -1,9 +1,13 @@
 """python -m snsim.record as the shell and the program call it."""
+import contextlib
+import importlib
+import io
 import os
 import signal
 import subprocess
 import sys
 import unittest
+from unittest import mock
 
 from support import ROOT, Case
 
@@ -24,10 +28,6 @@ class Slow(Net):
         print("begun", flush=True)
         time.sleep(60)
         return super().forward(x)
-
-class Sized(Net):
-    def __init__(self, width, depth=2):
-        super().__init__()
 
 class Assuming(Net):
     def forward(self, x):
@@ -73,14 +73,45 @@ class Command(Case):
         self.assertEqual(status, 3)
         self.assertIn("--input 3,224,224", said)
 
-    def test_what_builds_a_model_has_no_arguments(self):
-        status, _, said = self.ran("model.py:Sized", "--input", "8")
-        self.assertEqual(status, 2)
-        self.assertIn("model.py:Sized takes arguments (width): name a function without any that builds it, as def small(): return Sized(64)", said)
-
     def test_what_was_assumed_is_told_once(self):
         status, out, said = self.ran("model.py:Assuming", "--input", "8", "-o", "a.rec")
         self.assertEqual((status, out.count("assumed at model.py:"), said.count("assumed")), (0, 1, 0), out + said)
+
+    def test_what_is_no_model(self):
+        """What was wrong, where, and what to type instead."""
+        (self.folder / "wrong.py").write_text(MODEL + """
+number = 3
+
+class Sized(Net):
+    def __init__(self, width, depth):
+        super().__init__()
+
+class Two(Net):
+    def forward(self, x, y):
+        return self.layer(x) + y
+""")
+        (self.folder / "broken.py").write_text("import torch\nimport nothing_there\n")
+        (self.folder / "script.py").write_text("import sys\nsys.exit(1)\n")
+        (self.folder / "weights.pt").write_bytes(b"")
+        before = os.getcwd()
+        self.addCleanup(os.chdir, before)
+        os.chdir(self.folder)
+        for words, status, text in (
+                (["weights.pt"], 2, "weights.pt: weights do not say what a model does: name the code that builds it, FILE.py:NAME"),
+                (["weights.pt:Net"], 2, "weights do not say what a model does"), (["wrong.py"], 2, "wrong.py:make, or wrong.py:Net with --input"),
+                (["meta-llama/x"], 2, "download that and take --config config.json"), (["none.py:make"], 3, "none.py: no such file"),
+                (["wrong.py:Nothing"], 2, "wrong.py has no Nothing: it has Assuming, Net, "), (["wrong.py:number"], 3, "a int is no model"),
+                (["broken.py:make"], 3, "broken.py:2: No module named 'nothing_there'"),
+                (["script.py:make"], 3, "script.py ended while it was read: put what starts a training under if __name__"),
+                (["wrong.py:Sized", "--input", "8"], 3, "Sized needs width and depth: give a function that builds it, def build(): return Sized(width=.., depth=..)"),
+                (["wrong.py:Two", "--input", "8"], 3, "an --input for each"),
+                (["wrong.py:Net", "--input", "8,9"], 3, "wrong.py:11: ")):
+            said = io.StringIO()
+            with self.subTest(words), contextlib.redirect_stderr(said), mock.patch.object(sys, "path", sys.path[:]):
+                with mock.patch.dict(sys.modules), self.assertRaises(SystemExit) as left:
+                    importlib.import_module("snsim.record").main(words)
+                self.assertEqual(left.exception.code, status)
+                self.assertIn(text, said.getvalue())
 
     def test_interrupted(self):
         child = self.started("model.py:Slow", "--input", "8", "-o", "slow.rec")
