@@ -358,7 +358,7 @@ static sn_status tell(search *s, sn_where *where) {
 
 static sn_status find(search *s, sn_where *where) {
   s->peak = sn_result_peak(s->plan, s->plan->use);
-  if (sn_units_find(s->route, &s->units, s->err) != SN_OK) return s->err->code;
+  if (sn_units_find_kind(s->route, SN_UNITS_CUT, &s->units, s->err) != SN_OK) return s->err->code;
   cut_tail(s);
   s->here = calloc((size_t)s->route->n_tensors + 1, sizeof *s->here);
   s->of_unit = calloc((size_t)s->units.count + 1, sizeof *s->of_unit);

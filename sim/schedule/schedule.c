@@ -452,7 +452,7 @@ static sn_status make(maker *m, sn_recompute recompute) {
     m->selective = recompute == SN_RECOMPUTE_SELECTIVE;
     sn_unit_kind kind = m->selective                          ? SN_UNITS_BLOCKS
                         : recompute == SN_RECOMPUTE_ATTENTION ? SN_UNITS_ATTENTION
-                                                              : SN_UNITS_CUT;
+                                                              : SN_UNITS_MODULES;
     status = has_units(recompute) ? make_units(m, kind) : make_executions(m);
   }
   if (status == SN_OK) status = find_last_uses(m);

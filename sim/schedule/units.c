@@ -256,11 +256,29 @@ static sn_status find_by_cuts(const sn_route *route, sn_units *units, sn_err *er
   return good ? SN_OK : sn_fail_memory(err);
 }
 
+/* A cut lies in a block, where nobody can wrap what is on one side of it. */
+static bool cuts_blocks(const sn_route *route, const sn_units *units) {
+  for (uint32_t u = 1; u < units->count; u++) {
+    const char *before = sn_route_block(route, route->steps[units->first[u] - 1].layer);
+    const char *behind = sn_route_block(route, route->steps[units->first[u]].layer);
+    if (before && behind && strcmp(before, behind) == 0) return true;
+  }
+  return false;
+}
+
+static sn_status find_modules(const sn_route *route, sn_units *units, sn_err *err) {
+  if (find_by_cuts(route, units, err) != SN_OK || !route->dialect->eager || !cuts_blocks(route, units))
+    return err->code;
+  sn_units_clear(units);
+  return take_blocks(route, units, err);
+}
+
 /* Those of the whole, a part of which the route is; of a pipeline's stage in steps of the whole. */
 static sn_status find(const sn_route *route, sn_unit_kind kind, sn_units *units, sn_err *err) {
   if (!route->whole && route->regions) return take_regions(route, units, err);
   if (!route->whole && kind == SN_UNITS_ATTENTION) return take_attention(route, units, err);
   if (!route->whole && kind == SN_UNITS_BLOCKS && has_blocks(route)) return take_blocks(route, units, err);
+  if (!route->whole && kind == SN_UNITS_MODULES) return find_modules(route, units, err);
   if (!route->whole) return find_by_cuts(route, units, err);
   sn_status status = find(route->whole, kind, units, err);
   if (status != SN_OK || route->micros > 0) return status;
@@ -278,7 +296,7 @@ sn_status sn_units_find_kind(const sn_route *route, sn_unit_kind kind, sn_units 
 }
 
 sn_status sn_units_find(const sn_route *route, sn_units *units, sn_err *err) {
-  return sn_units_find_kind(route, SN_UNITS_CUT, units, err);
+  return sn_units_find_kind(route, SN_UNITS_MODULES, units, err);
 }
 
 uint32_t sn_units_modules(const sn_units *units) {

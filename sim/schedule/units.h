@@ -45,11 +45,12 @@ static inline bool sn_units_stays(const sn_units *units, uint32_t unit) {
 /* How many may run again. */
 uint32_t sn_units_modules(const sn_units *units);
 
-/* Free with sn_units_clear(). */
+/* What a user wraps: the cuts, but where one lies in a block of the model (models/net/modules.h), as between a decoder
+ * layer's attention and its MLP, its blocks, and what lies between them stays. Free with sn_units_clear(). */
 sn_status sn_units_find(const sn_route *route, sn_units *units, sn_err *err);
-/* Others, of which what lies between stays: the blocks of the model (models/net/modules.h), where nothing is known of
- * blocks as SN_UNITS_CUT; each attention in parts, whose operations are one step. */
-typedef enum sn_unit_kind { SN_UNITS_CUT, SN_UNITS_BLOCKS, SN_UNITS_ATTENTION } sn_unit_kind;
+/* SN_UNITS_MODULES are these. Others: all that is cut; and of which what lies between stays, the blocks of the model, where
+ * nothing is known of blocks as SN_UNITS_CUT, and each attention in parts, whose operations are one step. */
+typedef enum sn_unit_kind { SN_UNITS_MODULES, SN_UNITS_CUT, SN_UNITS_BLOCKS, SN_UNITS_ATTENTION } sn_unit_kind;
 sn_status sn_units_find_kind(const sn_route *route, sn_unit_kind kind, sn_units *units, sn_err *err);
 void sn_units_clear(sn_units *units);
 

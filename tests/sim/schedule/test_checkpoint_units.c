@@ -13,14 +13,14 @@ static bool ends_unit(const sn_route *route, const sn_units *units, const char *
   return false;
 }
 
-/* `ends`: units end with these layers; `within`: none ends with these; each ends with NULL. */
+/* Of all that is cut. `ends`: units end with these layers; `within`: none ends with these; each ends with NULL. */
 static void check(const char *spec, const char *const *ends, const char *const *within) {
   sn_err err = SN_ERR_INIT;
   sn_net *net = load_net(spec, 1);
   sn_route *route = sn_route_new(net, SN_DIALECT_PYTORCH, SN_ORDER_ROUTE, &err);
   must(&err);
   sn_units units;
-  sn_units_find(route, &units, &err);
+  sn_units_find_kind(route, SN_UNITS_CUT, &units, &err);
   must(&err);
   for (; *ends; ends++)
     if (!ends_unit(route, &units, *ends)) fail_msg("%s: no unit ends with %s", spec, *ends);
@@ -48,6 +48,31 @@ static void what_waits_within_a_block(void **state) {
   check("vit_b_16", LAYERS("encoder.layers.0.add1", "encoder.layers.0.add2"),
         LAYERS("encoder.layers.0.self_attention.contiguous", "encoder.layers.1.self_attention.contiguous"));
   check("mobilenet_v3_large", LAYERS("features.5.add"), LAYERS("features.5.block.1.2", "features.5.block.2.avgpool"));
+}
+
+/* A decoder layer's halves, and what DenseNet's layers are cut into, are no modules: those are the blocks. Others are the
+ * cuts. */
+static void modules_are_whole(void **state) {
+  (void)state;
+  static const struct {
+    const char *net;
+    uint32_t modules; /* 0: the cuts */
+  } nets[] = {{"gpt2", 12}, {"vit_b_16", 12}, {"swin_t", 12}, {"tv_resnet50", 0}, {"tv_vgg16", 0}, {"unet", 0}};
+  for (size_t i = 0; i < sizeof nets / sizeof nets[0]; i++) {
+    sn_err err = SN_ERR_INIT;
+    sn_net *net = load_net(nets[i].net, 1);
+    sn_route *route = sn_route_new(net, SN_DIALECT_PYTORCH, SN_ORDER_ROUTE, &err);
+    sn_units modules, cuts;
+    sn_units_find(route, &modules, &err);
+    sn_units_find_kind(route, SN_UNITS_CUT, &cuts, &err);
+    must(&err);
+    uint32_t want = nets[i].modules ? nets[i].modules : cuts.count;
+    if (sn_units_modules(&modules) != want) fail_msg("%s: %u modules", nets[i].net, sn_units_modules(&modules));
+    sn_units_clear(&modules);
+    sn_units_clear(&cuts);
+    sn_route_free(route);
+    sn_net_free(net);
+  }
 }
 
 /* U-Net's values go past all that is below them, the encoder's output past T5's decoder, what a layer of torchvision's
@@ -120,9 +145,9 @@ static void what_is_no_chain(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(blocks_and_stages), cmocka_unit_test(what_waits_within_a_block),
-      cmocka_unit_test(what_skips_blocks), cmocka_unit_test(chains_are_cut_evenly),
-      cmocka_unit_test(what_is_no_chain),
+      cmocka_unit_test(blocks_and_stages),         cmocka_unit_test(modules_are_whole),
+      cmocka_unit_test(what_waits_within_a_block), cmocka_unit_test(what_skips_blocks),
+      cmocka_unit_test(chains_are_cut_evenly),     cmocka_unit_test(what_is_no_chain),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
