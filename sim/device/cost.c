@@ -534,7 +534,9 @@ int64_t sn_costs_of(const sn_costs *costs, const sn_route *route, const sn_step 
   if (sn_step_moves(step)) return beside_ns(costs, route, step);
   if (route->work) return sn__work_ns(costs->device, &route->work[step - route->steps]);
   const layer_cost *cost = costs->layers[step->layer];
-  bool part = step->kernel == SN_SUM || step->kernel == SN_DATA_GRADIENT || step->kernel == SN_FILTER_GRADIENT;
+  bool half = route->dialect->eager &&
+              (step->kernel == SN_DATA_GRADIENT || (step->put_off && step->kernel == SN_FILTER_GRADIENT));
+  bool part = step->kernel == SN_SUM || half; /* half: of a backward in two (zb-h1) */
   int64_t ns = part ? sn_costs_kernel(costs, step, algo, false) : sn_costs_step(costs, step->layer, step->pass, algo);
   if (route->dialect->eager && step->pass == SN_BACKWARD) ns -= cost->eager_less_ns;
   bool makes = step->pass == SN_BACKWARD && (step->kernel == SN_WHOLE || step->kernel == SN_FILTER_GRADIENT);

@@ -122,22 +122,13 @@ static inline void find_need(checker *c, uint32_t index, sn_access_mode mode, st
   if (mode != SN_READ) t->due_version = c->needs[index] + 1;
 }
 
-static void find_needs_of(checker *c, const sn_step *step) {
-  for (uint32_t i = step->first_access; i < step->first_access + step->n_accesses; i++) {
-    sn_access access = c->route->accesses[i];
-    find_need(c, i, access.mode, &c->states[access.tensor]);
-  }
-}
-
-/* Of a co-run plan, whose steps run in any order, ahead of it all. */
+/* Of a co-run plan, whose steps run in any order, and none of which the route runs again, ahead of it all. */
 static void find_needs(checker *c) {
-  const sn_route *route = c->route;
-  uint32_t next = 0;
-  for (uint32_t s = 0; s <= route->n_steps; s++) {
-    for (; next < route->n_again && route->again[next].at_step == s; next++)
-      find_needs_of(c, &route->steps_again[route->again[next].step]);
-    if (s < route->n_steps) find_needs_of(c, &route->steps[s]);
-  }
+  for (uint32_t s = 0; s < c->route->n_steps; s++)
+    for (uint32_t i = 0; i < c->route->steps[s].n_accesses; i++) {
+      uint32_t index = c->route->steps[s].first_access + i;
+      find_need(c, index, c->route->accesses[index].mode, &c->states[c->route->accesses[index].tensor]);
+    }
 }
 
 static void meter(checker *c) {

@@ -143,7 +143,7 @@ static void broken_one(const asked *a, uint32_t stage, char *made, sn_rule rule,
 static void come_back(void **state) {
   static const asked rows[] = {
       {"llm:2,64,4,4,128,100", "fsdp=4", "pytorch", 1, 16, 1},
-      {"llm:2,64,4,4,128,100", "dp=2,fsdp=3,reshard=2,prefetch=2", "pytorch+recompute=units", 2, 16, 2},
+      {"llm:2,64,4,4,128,100", "dp=2,fsdp=4,reshard=2,prefetch=2", "pytorch+recompute=units", 2, 16, 2},
       {"llm:2,64,4,4,128,100", "dp=8,view=yes", "pytorch", 1, 16, 1},
       {"llm:2,64,4,4,128,100", "tp=2,fsdp=2", "pytorch+recompute=units", 1, 16, 1},
       {"llm:4,64,4,4,128,100", "tp=2,pp=3,stages=1,1,2", "pytorch", 1, 16, 4},
