@@ -384,10 +384,29 @@ static uint32_t add_holds(const sn_route *route, uint32_t step, uint32_t until, 
   return n;
 }
 
+/* What is kept would not be what was made. */
+static sn_status check_unchanged(const sn_route *route, const bool *kept, sn_err *err) {
+  uint32_t *maker = calloc((size_t)route->n_tensors + 1, sizeof *maker); /* and 1 */
+  if (!maker) return sn_fail_memory(err);
+  for (uint32_t s = 0; s < route->first_backward && err->code == SN_OK; s++)
+    for (uint32_t i = 0; i < route->steps[s].n_accesses; i++) {
+      sn_access access = route->accesses[route->steps[s].first_access + i];
+      if (access.mode == SN_WRITE && kept[s]) maker[access.tensor] = s + 1;
+      if (access.mode != SN_MODIFY || maker[access.tensor] == 0) continue;
+      sn_fail(err, SN_BAD_INPUT,
+              "recompute=selective keeps what %s makes, and %s changes that in place, which PyTorch refuses",
+              route->layers[route->steps[maker[access.tensor] - 1].layer].name,
+              route->layers[route->steps[s].layer].name);
+    }
+  free(maker);
+  return err->code;
+}
+
 const sn_route *sn_selective_hold(const sn_route *route, const sn_units *units, const bool *kept, sn_err *err) {
   sn_hold *holds = malloc(((size_t)route->n_accesses + 1) * sizeof *holds);
   uint32_t n = 0;
   if (!holds) return sn_fail_memory(err), NULL;
+  if (check_unchanged(route, kept, err) != SN_OK) return free(holds), NULL;
   for (uint32_t u = units->count; u-- > 0;) {
     span of = span_of(route, units, u);
     for (uint32_t s = units->first[u]; s < units->first[u + 1]; s++)

@@ -83,7 +83,8 @@ static void close_world(world *w) {
   sn_net_free(w->net);
 }
 
-/* False: no pipeline goes through the network: it has too few layers, or values that skip stages. */
+/* False: no pipeline goes through the network, which has too few layers or values that skip stages; or what a selective
+ * checkpoint keeps is changed in place. */
 static bool open_world(world *w, uint64_t seed) {
   sn_err err = SN_ERR_INIT;
   *w = (world){.seed = seed, .dice = seed, .device = load_gpu("h100")};
@@ -103,8 +104,8 @@ static bool open_world(world *w, uint64_t seed) {
   if (w->costs) w->route = sn_schedule_route(w->net, w->strategy, w->iteration, w->costs, &err);
   if (w->route) w->schedule = sn_schedule_new(w->route, w->strategy.recompute, &err);
   if (w->schedule) w->plan = sn_lower(w->schedule, w->strategy, SN_WORKSPACE_NONE, w->costs, UINT64_C(1) << 50, &err);
-  bool staged = sn_mesh_size(&w->iteration.mesh, SN_MESH_PP) > 1;
-  if (staged && err.code == SN_BAD_INPUT) {
+  bool may_not = sn_mesh_size(&w->iteration.mesh, SN_MESH_PP) > 1 || w->strategy.recompute == SN_RECOMPUTE_SELECTIVE;
+  if (may_not && err.code == SN_BAD_INPUT) {
     close_world(w);
     return false;
   }
@@ -147,7 +148,7 @@ static void comes_back(const world *w) {
   if (mesh->stage != w->iteration.mesh.stage || mesh->micros != w->route->micros ||
       strcmp(mesh->text, w->iteration.mesh.text) != 0)
     fail_world(w, "it is read as another GPU's");
-  sn_plan *plan = sn_plan_read(file, w->route, &err);
+  sn_plan *plan = sn_plan_read(file, w->plan->route, &err);
   if (!plan) fail_world(w, err.text);
   plan->pool_limit = w->plan->pool_limit; /* the device's */
   char *again = written(w, plan, &again_bytes);
