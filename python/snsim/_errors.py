@@ -97,7 +97,7 @@ def _way_out(error: BaseException) -> str:
         return f"{text.splitlines()[0]}: sparse tensors are not recorded: take dense gradients, nn.Embedding(sparse=False)"
     if kind == "TypeError" and re.search(r"forward\(\) (missing|takes)", text):
         return f"{text}: inputs are what forward() takes, in order: inputs=(x, y), in the shell an --input for each"
-    if "HigherOrderOperator flex_attention" in text:
+    if "HigherOrderOperator flex_attention" in text or "HOP flex_attention" in text:
         return ("flex_attention is not recorded, as only torch.compile makes one kernel of it: take "
                 "torch.nn.functional.scaled_dot_product_attention")
     if "HigherOrderOperator" in text:

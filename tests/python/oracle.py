@@ -17,7 +17,7 @@ from snsim._device import QUESTION  # noqa: E402
 from snsim._patches import no_collector, replaced  # noqa: E402
 from snsim._session import Session, takes_an_argument  # noqa: E402
 from torch.utils._pytree import tree_iter  # noqa: E402
-from torch.utils.checkpoint import CheckpointPolicy, checkpoint, create_selective_checkpoint_contexts  # noqa: E402
+from torch.utils.checkpoint import checkpoint  # noqa: E402
 
 
 class Tracker(MemTracker or object):
@@ -44,6 +44,7 @@ def again(forward, *arguments, **named):
 def products_and_attention():
     """torchtitan's policy of selective checkpoints, for one call of a block: products of matrices are kept, but each second
     one, and attention by one kernel."""
+    from torch.utils.checkpoint import CheckpointPolicy, create_selective_checkpoint_contexts  # from 2.5 on
     kept = {torch.ops.aten.mm.default, torch.ops.aten._scaled_dot_product_flash_attention.default,
             torch.ops.aten._scaled_dot_product_efficient_attention.default, torch.ops.aten._scaled_dot_product_cudnn_attention.default}
     seen = [0, 0]
