@@ -17,6 +17,7 @@ if not HAVE_TORCH:
     raise unittest.SkipTest("PyTorch is not installed")
 
 import oracle  # noqa: E402,F401  ahead of torch
+import torch  # noqa: E402
 import grammar  # noqa: E402
 import replay  # noqa: E402
 import snsim  # noqa: E402
@@ -24,6 +25,10 @@ import snsim  # noqa: E402
 
 def has(library):
     return importlib.util.find_spec(library) is not None
+
+
+VERSION = tuple(map(int, torch.__version__.split(".")[:2]))
+since_2_5 = unittest.skipIf(VERSION < (2, 5), "PyTorch 2.4 has not what is tested")
 
 
 def needs(*libraries):

@@ -3,7 +3,7 @@ import contextlib
 import functools
 import unittest
 
-from support import Case
+from support import Case, VERSION, since_2_5
 
 import torch
 from torch import nn
@@ -30,12 +30,10 @@ def rows(batch, width=16):
 
 
 class Loops(Case):
+    @since_2_5
     def test_selective_checkpoints(self):
         """What the policy keeps is not made again; nor is the device asked of the driver for what is handed out without an operation."""
-        try:
-            from torch.utils.checkpoint import create_selective_checkpoint_contexts
-        except ImportError:
-            self.skipTest("PyTorch is older than 2.5")
+        from torch.utils.checkpoint import create_selective_checkpoint_contexts
         keeps = functools.partial(create_selective_checkpoint_contexts, [torch.ops.aten.addmm.default])
 
         def make(context):
@@ -45,6 +43,7 @@ class Loops(Case):
         self.assertEqual([called.count("aten.addmm.default") for called in (kept, again)], [4, 6])
         self.assertEqual([called.count("aten.gelu.default") for called in (kept, again)], [4, 4])
 
+    @since_2_5
     def test_an_ensemble_by_vmap(self):
         """The module that gives its form lies on the device meta, to which PyTorch moves parameters by making others."""
         def make(batch):
@@ -112,6 +111,7 @@ class Loops(Case):
 
 
 class Refused(Case):
+    @since_2_5
     def test_with_a_way_out(self):
         def attended(model, batch):
             from torch.nn.attention.flex_attention import flex_attention
@@ -126,7 +126,7 @@ class Refused(Case):
             weights = {name: weight.detach() for name, weight in model.named_parameters()}
             one = torch.func.grad(lambda of, x: torch.func.functional_call(model, of, (x,)).mean())
             return sum(x.sum() for x in torch.vmap(one, (None, 0))(weights, rows(batch)).values()) + model(rows(batch)).mean()
-        newer = tuple(map(int, torch.__version__.split(".")[:2])) > (2, 8)  # before, nested tensors have nothing to say for themselves
+        newer = VERSION > (2, 8)  # before, nested tensors have nothing to say for themselves
         for loss, text in ((attended, "take torch.nn.functional.scaled_dot_product_attention"), (nested, "pad" if newer else "test_loops.py:"),
                            (of_each, "take torch.autograd.grad")):
             self.assertIn("test_loops.py:", self.fails(text, looped(linear, loss), batch=2))

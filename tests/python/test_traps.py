@@ -3,7 +3,7 @@ import copy
 import unittest
 from unittest import mock
 
-from support import Case, needs
+from support import Case, needs, since_2_5
 
 import torch
 from torch import nn
@@ -232,6 +232,7 @@ class Kernels(Case):
             for other in {"flash", "efficient"} - {expected}:
                 self.assertNotIn(f"_{other}_attention", called, arguments)
 
+    @since_2_5
     def test_grouped_attention_by_rule(self):
         """The efficient kernel reads fewer heads of keys where this version says so; elsewhere all scores are made."""
         self.assertIn("_flash_attention", self.attention(4, 16, torch.bfloat16, keys=2))
