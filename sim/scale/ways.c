@@ -102,13 +102,12 @@ static uint32_t batches_of(const search *s, const sn_mesh *mesh, uint32_t batch,
 }
 
 /* Of a pipeline its first stage's. */
-static sn_planner *new_planner(const search *s, const sn_net *net, const sn_options *options) {
-  sn_options own = *options;
-  if (sn_mesh_size(&own.iteration.mesh, SN_MESH_PP) > 1) {
-    own.iteration.mesh.micros = own.iteration.accumulate;
-    own.iteration.accumulate = 1;
+static sn_options planned(sn_options options) {
+  if (sn_mesh_size(&options.iteration.mesh, SN_MESH_PP) > 1) {
+    options.iteration.mesh.micros = options.iteration.accumulate;
+    options.iteration.accumulate = 1;
   }
-  return sn_planner_new(net, s->wish->device, &own, s->err);
+  return options;
 }
 
 static sn_status try_batches(search *s, const sn_mesh *mesh, const sn_options *options) {
@@ -121,7 +120,8 @@ static sn_status try_batches(search *s, const sn_mesh *mesh, const sn_options *o
     own.iteration.accumulate = s->accumulate = batches_of(s, mesh, s->nets[b]->batch, options);
     even = even || s->accumulate > 0;
     if (s->accumulate < sn_mesh_size(mesh, SN_MESH_PP)) continue; /* 0 too: it is uneven */
-    sn_planner *planner = new_planner(s, s->nets[b], &own);
+    const sn_options of_planner = planned(own);                   /* which outlive it */
+    sn_planner *planner = sn_planner_new(s->nets[b], s->wish->device, &of_planner, s->err);
     left = 0;
     for (uint32_t i = 0; planner && i < s->wish->n_strategies && s->err->code == SN_OK; i++) {
       if (goes_on[i]) goes_on[i] = play(s, planner, s->nets[b], &own, s->wish->strategies[i]);
