@@ -222,7 +222,7 @@ static uint64_t add_bytes(uint64_t hash, const char *bytes, size_t count) {
 }
 
 static uint64_t add_file(uint64_t hash, const char *path) {
-  char bytes[65536];
+  char bytes[4096]; /* where address space ends, the stack grows little further than it began */
   FILE *file = fopen(path, "rb");
   for (size_t n; file && (n = fread(bytes, 1, sizeof bytes, file)) > 0;) hash = add_bytes(hash, bytes, n);
   if (file) fclose(file);

@@ -109,8 +109,13 @@ static const char *first_difference(const char *text, const char *other) {
   return line;
 }
 
-static void failing_each(const failing_test *t, long fewest) {
+/* Skips the test where nothing can be made to fail: before it makes what nobody would free then. */
+static void failing_or_skip(void) {
   if (!REPLACED) skip();
+}
+
+static void failing_each(const failing_test *t, long fewest) {
+  failing_or_skip();
   failing_run(t, FAIL_ONCE, 0);
   must(t->err);
   assert_int_equal(live, 0);

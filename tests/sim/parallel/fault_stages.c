@@ -65,6 +65,7 @@ static void close_subject(subject *s) {
 }
 
 static void all_fail(void (*run)(void *user), long fewest) {
+  failing_or_skip();
   subject *s = open_subject();
   const failing_test test = {run, s, s->found, s->expected, ROOM, &s->err};
   failing_each(&test, fewest);
