@@ -220,6 +220,9 @@ static void bad_meshes_are_refused(void **state) {
       {"pp=2,stages=1,2,3", "there are 2 stages; say one for each"},
       {"pp=2,schedule=interleaved:2,stages=1,2,3", "there are 4 parts"},
       {"pp=65,stages=1,2", "up to 64"},
+      {"fsdp=8,cp=2", "cp (context parallel) is not simulated; tp splits positions"},
+      {"ep=8", "expert parallel"},
+      {"fp8", "float8"},
   };
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
     sn_mesh mesh = {0};
