@@ -85,6 +85,19 @@ static void narrow_norms(void **state) {
   }
 }
 
+/* Of a table that the head shares PyTorch has three gradients where the embedding adds its own: the head's is a view, which
+ * is not changed. What the embedding has read, 256 x 768 numbers, is gone then, and here it is not. */
+static void shared_tables_have_three_gradients(void **state) {
+  (void)state;
+  sn_net *net = load("gpt2:layers=2", 1, 256);
+  static const char *const strategies[] = {"pytorch", "pytorch-1.7"};
+  for (int i = 0; i < 2; i++) {
+    sn_live live = live_of("gpt2", net, strategies[i], asked("dp=4", "adamw", 1));
+    assert_int_equal(total(&live), 1380004984 + 256 * 768 * 4);
+  }
+  sn_net_free(net);
+}
+
 /* What is kept is all there is of it elsewhere: shards of parameters and states. */
 static void shards_are_parts(void **state) {
   (void)state;
@@ -487,6 +500,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(rows_are_pytorchs),
       cmocka_unit_test(narrow_norms),
+      cmocka_unit_test(shared_tables_have_three_gradients),
       cmocka_unit_test(shards_are_parts),
       cmocka_unit_test(updates_are_of_parts),
       cmocka_unit_test(zero_has_its_states),
