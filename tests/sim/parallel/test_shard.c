@@ -373,7 +373,7 @@ static uint64_t stage_bytes(const sn_run *run, uint32_t stage) {
 /* Of stages that nobody asks for their least it is not looked for; what is told of all is as if it were. */
 static void the_least_is_that_of_all_stages(void **state) {
   enum { MICROS = 8, STAGES = 6 };
-  static const char net[] = "llm:12,128,4,4,352,100";
+  static const char net[] = "llm:12,256,4,4,704,100";
   (void)state;
   sn_run *all = run_stages(net, 2, 64, "pp=6", MICROS);
   sn_net *n = load(net, 2, 64);
@@ -404,8 +404,34 @@ static void the_least_is_that_of_all_stages(void **state) {
   sn_run_free(all);
 }
 
-/* PyTorch's Schedule1F1B and ScheduleGPipe by MemTracker: a stage keeps one micro-batch less than the one before it, and
- * of gpipe all; all micro-batches keep what they receive (parallel.md, section 6). */
+/* Stage by stage what MemTracker counts under PyTorch's Schedule1F1B and ScheduleGPipe (bench/parallel/pipelines.py); of
+ * the last one the sums of weights of losses are held here as long as they are. */
+static void stages_are_pytorchs(void **state) {
+  (void)state;
+  enum { STAGES = 4 };
+  static const struct {
+    const char *net, *mesh;
+    uint32_t micros;
+    uint64_t bytes[STAGES], beside;
+  } rows[] = {
+      {"llm:8,128,4,4,352,256", "pp=4", 8, {18423884, 15198280, 12439624, 10969716}, 28},
+      {"llm:8,128,4,4,352,256", "pp=4,schedule=gpipe", 8, {27899980, 27498568, 27498568, 31379088}, 0},
+      {"llm:8,256,8,4,704,2048", "pp=4", 6, {55277644, 41498696, 35983432, 43029100}, 20},
+      {"llm:8,128,4,4,352,256", "pp=2", 3, {24849556, 19826344}, 8},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    sn_run *run = run_stages(rows[i].net, 2, 64, rows[i].mesh, rows[i].micros);
+    for (uint32_t s = 0; s < run->n_stages; s++) {
+      uint64_t want = rows[i].bytes[s] + (s + 1 == run->n_stages ? rows[i].beside : 0);
+      if (stage_bytes(run, s) != want)
+        fail_msg("%s, %s, stage %u: %" PRIu64 " bytes, not %" PRIu64, rows[i].net, rows[i].mesh, s, stage_bytes(run, s),
+                 want);
+    }
+    sn_run_free(run);
+  }
+}
+
+/* A stage keeps one micro-batch less than the one before it, and of gpipe all (parallel.md, section 6). */
 static void stages_keep_what_is_in_flight(void **state) {
   (void)state;
   enum { BATCH = 2, TOKENS = 64, D = 128, MICROS = 8 };
@@ -525,6 +551,7 @@ int main(void) {
       cmocka_unit_test(bad_meshes_are_refused),
       cmocka_unit_test(parameters_are_cut_by_rows),
       cmocka_unit_test(first_sides_are_pytorchs),
+      cmocka_unit_test(stages_are_pytorchs),
       cmocka_unit_test(stages_keep_what_is_in_flight),
       cmocka_unit_test(the_least_is_that_of_all_stages),
       cmocka_unit_test(bubbles_are_the_schedules),
