@@ -98,6 +98,24 @@ static void shared_tables_have_three_gradients(void **state) {
   sn_net_free(net);
 }
 
+/* Of GPT-2's GELU seven tensors are there at once, in backward's first step and in that of its third power: on fakes of a
+ * GPU, where Adam's counters lie in host memory, and with numbers of positions, which are buffers in transformers' module. */
+static void composed_gelus(void **state) {
+  (void)state;
+  static const struct {
+    const char *strategy;
+    uint64_t bytes;
+  } rows[] = {{"pytorch-1.7", 2523782456},
+              {"pytorch-1.7+recompute=units", 1148887064},
+              {"pytorch-1.7+recompute=selective", 1189731640}};
+  sn_net *net = load("gpt2:layers=3,vocabulary=1000", 16, 512);
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    sn_live live = live_of("gpt2", net, rows[i].strategy, asked("fsdp=4", "adamw", 1));
+    assert_int_equal(total(&live) - 40 * 4 + 512 * 8, rows[i].bytes);
+  }
+  sn_net_free(net);
+}
+
 /* What is kept is all there is of it elsewhere: shards of parameters and states. */
 static void shards_are_parts(void **state) {
   (void)state;
@@ -527,6 +545,7 @@ int main(void) {
       cmocka_unit_test(rows_are_pytorchs),
       cmocka_unit_test(narrow_norms),
       cmocka_unit_test(shared_tables_have_three_gradients),
+      cmocka_unit_test(composed_gelus),
       cmocka_unit_test(shards_are_parts),
       cmocka_unit_test(updates_are_of_parts),
       cmocka_unit_test(zero_has_its_states),
