@@ -233,11 +233,33 @@ static void memory_is_of_the_fullest_stage(void **state) {
   sn_net_free(net);
 }
 
+/* What is said of stages: their blocks, and micro-batches in flight. */
+static void stages_say_what_they_have(void **state) {
+  (void)state;
+  static const struct {
+    const char *mesh;
+    uint32_t blocks[3], in_flight[3];
+  } rows[] = {{"pp=3", {2, 2, 2}, {3, 2, 1}},
+              {"pp=3,stages=1,3,2", {1, 3, 2}, {3, 2, 1}},
+              {"pp=3,schedule=gpipe", {2, 2, 2}, {6, 6, 6}},
+              {"pp=3,schedule=interleaved:2,stages=1,1,1,1,1,1", {2, 2, 2}, {8, 6, 4}}};
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    sn_run *run = run_on("h100x8", rows[i].mesh, 6);
+    for (uint32_t s = 0; s < 3; s++) {
+      const sn_shared_row *row = &run->stages[s]->results[0].shared;
+      assert_int_equal(row->blocks, rows[i].blocks[s]);
+      assert_int_equal(row->in_flight, rows[i].in_flight[s]);
+    }
+    sn_run_free(run);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(nothing_hides_hops_of_one_batch),
       cmocka_unit_test(transfers_are_the_slowest_stages),
       cmocka_unit_test(collectives_are_beside),
+      cmocka_unit_test(stages_say_what_they_have),
       cmocka_unit_test(the_largest_batch_is_that_of_all_stages),
       cmocka_unit_test(the_least_memory_is_the_most_of_a_stage),
       cmocka_unit_test(memory_is_of_the_fullest_stage),
