@@ -25,6 +25,11 @@ static sn_status check_nodes(const sn_question *q, sn_err *err) {
     return sn_fail(err, SN_BAD_USAGE,
                    "--gpus %" PRIu32 " do not fill nodes of %" PRIu32 "; %" PRIu32 " or %" PRIu32 " do", gpus, each,
                    gpus / each * each, (gpus / each + 1) * each);
+  if (cluster.nodes > 1 && q->args->nodes == 0 && gpus > sn_cluster_gpus(&cluster))
+    return sn_fail(err, SN_BAD_USAGE,
+                   "--gpus %" PRIu32 ", and the %" PRIu32 " nodes of %s have %" PRIu32 "; add --nodes %" PRIu32
+                   " where there are as many",
+                   gpus, cluster.nodes, cluster.name, sn_cluster_gpus(&cluster), gpus / each);
   if (q->args->nodes > 0 && there != gpus)
     return sn_fail(err, SN_BAD_USAGE,
                    "--gpus %" PRIu32 ", and --nodes %" PRIu64 " of %s is %" PRIu32 "; leave --nodes out", gpus,
