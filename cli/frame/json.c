@@ -421,6 +421,7 @@ static sn_status write_line(const sn_store_line *line, const char *before, FILE 
   sn_json_put_count(&o, "strategies", line->n_results);
   sn_json_put_count(&o, "fit", line->n_fit);
   if (line->name[0]) sn_json_put_text(&o, "name", line->name);
+  if (*line->parallel) sn_json_put_text(&o, "parallel", line->parallel);
   return sn_json_end(&o, before, false, "", out, err);
 }
 
