@@ -218,7 +218,8 @@ static sn_status read_line(sn_store *store, sqlite3_stmt *statement, sn_store_li
       sn__column_count(statement, 6, &line->n_fit) != SQLITE_OK)
     return sn__store_damaged(store, "a count of the list of runs is none", err);
   line->name = take_text(statement, 7, arena);
-  return line->created && line->net && line->gpu && line->name ? SN_OK : sn_fail_memory(err);
+  line->parallel = take_text(statement, 8, arena);
+  return line->created && line->net && line->gpu && line->name && line->parallel ? SN_OK : sn_fail_memory(err);
 }
 
 #define LISTED                                                                                                         \
@@ -231,7 +232,8 @@ static const char count_listed[] = "SELECT count(*)" LISTED;
 static const char lines_listed[] =
     "SELECT runs.id, created, net, devices.name, batch,"
     "  (SELECT count(*) FROM results WHERE run_id = runs.id),"
-    "  (SELECT count(*) FROM results WHERE run_id = runs.id AND fits), runs.name" LISTED " ORDER BY runs.id DESC";
+    "  (SELECT count(*) FROM results WHERE run_id = runs.id AND fits), runs.name, parallel" LISTED
+    " ORDER BY runs.id DESC";
 
 /* Prepares one of the two; texts that are NULL are bound as such. */
 static sqlite3_stmt *prepare_listed(sn_store *store, const char *sql, const sn_store_filter *filter, sn_err *err) {

@@ -54,6 +54,7 @@ sn_status sn_store_delete(sn_store *store, int64_t *id, sn_err *err);
 typedef struct sn_store_line {
   int64_t id;
   const char *name, *created, *net, *gpu;
+  const char *parallel; /* how several GPUs share it; "": there is one */
   uint32_t batch;
   uint32_t n_results, n_fit;
 } sn_store_line;

@@ -5,6 +5,7 @@
 #include "cli/capacity/capacity.h"
 #include "cli/capacity/gpus.h"
 #include "models/zoo/zoo.h"
+#include "sim/capacity/answer.h"
 #include "sim/parallel/times.h"
 #include "sim/scale/ways.h"
 
@@ -24,6 +25,11 @@ static sn_status check_nodes(const sn_question *q, sn_err *err) {
     return sn_fail(err, SN_BAD_USAGE,
                    "--gpus %" PRIu32 " do not fill nodes of %" PRIu32 "; %" PRIu32 " or %" PRIu32 " do", gpus, each,
                    gpus / each * each, (gpus / each + 1) * each);
+  if (cluster.nodes > 1 && q->args->nodes == 0 && gpus > sn_cluster_gpus(&cluster))
+    return sn_fail(err, SN_BAD_USAGE,
+                   "--gpus %" PRIu32 ", and the %" PRIu32 " nodes of %s have %" PRIu32 "; add --nodes %" PRIu32
+                   " where there are as many",
+                   gpus, cluster.nodes, cluster.name, sn_cluster_gpus(&cluster), gpus / each);
   if (q->args->nodes > 0 && there != gpus)
     return sn_fail(err, SN_BAD_USAGE,
                    "--gpus %" PRIu32 ", and --nodes %" PRIu64 " of %s is %" PRIu32 "; leave --nodes out", gpus,
@@ -49,7 +55,16 @@ static sn_ways *find(const sn_question *q, sn_err *err) {
   return ways;
 }
 
-static const sn_way *best_of(const sn_ways *ways) {
+/* As of one GPU, by the least with which it runs. */
+static sn_verdict verdict_of(const sn_question *q, const sn_way *w) {
+  if (!w->fits) return SN_VERDICT_NO;
+  return sn_answer_verdict(w->result->least_device_bytes, q->device.memory_bytes);
+}
+
+/* The fastest that leaves 3 %; where none does, that fits. */
+static const sn_way *best_of(const sn_question *q, const sn_ways *ways) {
+  for (uint32_t i = 0; i < ways->n_all; i++)
+    if (verdict_of(q, &ways->all[i]) == SN_VERDICT_YES) return &ways->all[i];
   return ways->n_all > 0 && ways->all[0].fits ? &ways->all[0] : NULL;
 }
 
@@ -86,8 +101,9 @@ static bool is_shown(const sn_way *w) {
 }
 
 static void print_row(const sn_question *q, const sn_way *w, bool best, sn_table *table) {
+  static const char *const marks[SN_VERDICTS] = {"x", "t", ""};
   char name[SN_STRATEGY_TEXT];
-  sn_table_cell(table, "%s%s", best ? "*" : w->fits ? "" : "x", w->on_front ? "o" : "");
+  sn_table_cell(table, "%s%s", best ? "*" : marks[verdict_of(q, w)], w->on_front ? "o" : "");
   sn_table_cell(table, "%s", *w->mesh.text ? w->mesh.text : "1 GPU");
   sn_table_cell(table, "%s", sn_strategy_name(w->strategy, name));
   sn_table_cell(table, "%" PRIu32, w->batch);
@@ -109,11 +125,12 @@ static sn_status print_table(const sn_question *q, const sn_ways *ways, const sn
                                      {"batches", "an update", SN_TABLE_NUMBER},
                                      SN_GPUS_COLUMNS(q)};
   sn_table *table = sn_table_new(columns, sizeof columns / sizeof columns[0]);
+  const sn_way *best = best_of(q, ways);
   uint32_t shown = 0, left = 0;
   for (uint32_t i = 0; i < ways->n_all; i++) {
     if (!is_shown(&ways->all[i])) continue;
     if (shown < SHOWN)
-      print_row(q, &ways->all[i], best_of(ways) == &ways->all[i], table), shown++;
+      print_row(q, &ways->all[i], best == &ways->all[i], table), shown++;
     else
       left++;
   }
@@ -125,14 +142,16 @@ static sn_status print_table(const sn_question *q, const sn_ways *ways, const sn
 }
 
 static sn_status print_best(const sn_question *q, const sn_ways *ways, FILE *out, sn_err *err) {
-  const sn_way *best = best_of(ways);
+  const sn_way *best = best_of(q, ways);
   char name[SN_STRATEGY_TEXT], left[SN_UNIT_TEXT];
   if (!best) return SN_OK;
-  fprintf(out, "\nfastest that fits: --parallel %s --strategy %s --batch %" PRIu32, best->mesh.text,
-          sn_strategy_name(best->strategy, name), best->batch);
+  bool tight = verdict_of(q, best) == SN_VERDICT_TIGHT;
+  fprintf(out, "\nfastest that fits%s: --parallel %s --strategy %s --batch %" PRIu32, tight ? "" : " and leaves 3 %",
+          best->mesh.text, sn_strategy_name(best->strategy, name), best->batch);
   if (q->args->global_batch) fprintf(out, " --accumulate %" PRIu32, best->accumulate);
   fputs("\n", out);
-  fprintf(out, "%s a GPU to spare\n", sn_print_bytes(q->device.memory_bytes - best->device_bytes, left));
+  sn_print_bytes(q->device.memory_bytes - best->result->least_device_bytes, left);
+  fprintf(out, tight ? "TIGHT: only %s a GPU are left, less than 3 %%\n" : "%s a GPU to spare\n", left);
   sn_net *net = sn_net_load(q->args->net, best->batch, q->args->image, err);
   if (net) sn_gpus_print_calls(q, net, &best->mesh, best->strategy, best->accumulate, out, err);
   sn_net_free(net);
@@ -144,7 +163,9 @@ static void print_all(const sn_question *q, const sn_ways *ways, const sn_out *o
   print_heading(q, f);
   print_count(ways, f);
   if (print_table(q, ways, out, err) != SN_OK || print_best(q, ways, f, err) != SN_OK) return;
-  fputs("\no: no other is as fast with less memory; x: too large, by its plan, or > by what no plan goes below\n"
+  fputs("\no: no other is as fast with less memory; t: tight, it leaves less than 3 %; x: too large, by its plan, or > "
+        "by what no plan "
+        "goes below\n"
         "each with its fastest batch; those on the front with that too\n",
         f);
   sn_gpus_print_notes(&q->options.iteration.mesh, f);
@@ -159,6 +180,7 @@ static sn_status write_way(const sn_question *q, const sn_way *w, const char *be
   sn_json_put_count(&o, "batch", w->batch);
   sn_json_put_count(&o, "accumulate", w->accumulate);
   sn_json_put_bool(&o, "fits", w->fits);
+  sn_json_put_text(&o, "verdict", sn_verdict_name(verdict_of(q, w)));
   sn_json_put_count(&o, "needed_bytes", w->device_bytes);
   sn_json_put_bool(&o, "planned", w->result != NULL);
   sn_json_put_bool(&o, "best_of_mesh", w->best);
@@ -199,7 +221,7 @@ static sn_status print(const sn_question *q, const sn_ways *ways, sn_err *err) {
 
 static sn_status judge(const sn_question *q, const sn_ways *ways, sn_err *err) {
   char needed[SN_UNIT_TEXT], usable[SN_UNIT_TEXT], name[SN_STRATEGY_TEXT];
-  if (best_of(ways) || ways->n_all == 0) return SN_OK;
+  if (best_of(q, ways) || ways->n_all == 0) return SN_OK;
   const sn_way *least = &ways->all[0];
   return sn_fail(err, SN_NO_FIT,
                  "%s needed with --parallel %s and %s, %s on each of %" PRIu32

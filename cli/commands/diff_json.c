@@ -55,7 +55,7 @@ static sn_status write_peak(const sn_difference *d, const sn_compare_pair *pair,
 }
 
 static sn_status write_side(const sn_result *r, const char *before, FILE *out, sn_err *err) {
-  if (r) return sn_json_write_result(r, false, false, before, out, err);
+  if (r) return sn_json_write_result(NULL, r, false, false, before, out, err);
   fprintf(out, "%snull", before);
   return SN_OK;
 }

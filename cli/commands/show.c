@@ -22,12 +22,13 @@ static sn_status print_table(const sn_store_list *list, const sn_out *out, sn_er
       {"", "net", SN_TABLE_TEXT | SN_TABLE_GAP},
       {"", "batch", SN_TABLE_NUMBER},
       {"", "gpu", SN_TABLE_TEXT | SN_TABLE_GAP},
+      {"", "GPUs", SN_TABLE_TEXT},
       {"", "strategies", SN_TABLE_NUMBER | SN_TABLE_GAP},
       {"", "fit", SN_TABLE_NUMBER},
   };
-  enum { NAME = 1 };
+  enum { NAME = 1, GPUS = 6 };
   sn_table *table = sn_table_new(columns, sizeof columns / sizeof columns[0]);
-  bool named = false;
+  bool named = false, several = false;
   for (uint32_t i = 0; i < list->count; i++) {
     const sn_store_line *line = &list->lines[i];
     sn_table_cell(table, "%" PRId64, line->id);
@@ -36,11 +37,14 @@ static sn_status print_table(const sn_store_list *list, const sn_out *out, sn_er
     sn_table_cell(table, "%s", line->net);
     sn_table_cell(table, "%" PRIu32, line->batch);
     sn_table_cell(table, "%s", line->gpu);
+    sn_table_cell(table, "%s", *line->parallel ? line->parallel : "1");
     sn_table_cell(table, "%" PRIu32, line->n_results);
     sn_table_cell(table, "%" PRIu32, line->n_fit);
     named = named || line->name[0];
+    several = several || *line->parallel;
   }
   if (!named) sn_table_hide(table, NAME);
+  if (!several) sn_table_hide(table, GPUS);
   sn_status status = sn_out_table(out, table, err);
   sn_table_free(table);
   return status;

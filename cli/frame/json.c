@@ -276,12 +276,15 @@ static void put_extra(sn_json_object *o, const sn_result *r) {
   sn_json_put_count(o, "events", r->events);
 }
 
-sn_status sn_json_write_result(const sn_result *r, bool steps, bool explain, const char *before, FILE *out,
-                               sn_err *err) {
+sn_status sn_json_write_result(const sn_run *run, const sn_result *r, bool steps, bool explain, const char *before,
+                               FILE *out, sn_err *err) {
   sn_json_object o = sn_json_begin();
   put_memory(&o, r);
   put_speed(&o, r);
   put_extra(&o, r);
+  bool several = run && r->shared.world > 0;
+  if (several && sn_report_is_of_sequences(run))
+    sn_json_put_real(&o, "tokens_per_s", r->images_per_second * run->image_height);
   if (sn_json_end(&o, before, true, "", out, err) != SN_OK) return err->code;
   if (explain) fputs(",\"peak\":", out);
   if (explain && sn_json_write_peak(r->peak, r->n_peak, out, err) != SN_OK) return err->code;
@@ -372,7 +375,10 @@ static sn_status write_stages(const sn_run *run, FILE *out, sn_err *err) {
       sn_json_put_count(&o, "stage", s);
       sn_json_put_text(&o, "strategy", r->strategy);
       sn_json_put_bool(&o, "fits", r->fits);
+      sn_json_put_count(&o, "units", r->shared.blocks);
+      sn_json_put_count(&o, "inflight", r->shared.in_flight);
       sn_json_put_count(&o, "peak_device_bytes", r->peak_device_bytes);
+      sn_json_put_count(&o, "communicator_bytes", r->shared.communicator_bytes);
       sn_json_put_count(&o, "reserved_bytes", r->reserved_bytes);
       put_live(&o, &r->live, &r->shared);
       sn_json_put_time(&o, "forward_ns", r->shared.forward_ns);
@@ -396,7 +402,8 @@ sn_status sn_json_write_run_with(const sn_run *run, bool steps, bool explain, co
   if (write_answer(run, epoch, out, err) != SN_OK) return err->code;
   fputs(",\"results\":[", out);
   for (uint32_t i = 0; i < run->n_results; i++)
-    if (sn_json_write_result(&run->results[i], steps, explain, i ? ",\n" : "\n", out, err) != SN_OK) return err->code;
+    if (sn_json_write_result(run, &run->results[i], steps, explain, i ? ",\n" : "\n", out, err) != SN_OK)
+      return err->code;
   fputs("\n]", out);
   sn_json_write_failures(run, out, err);
   write_stages(run, out, err);
@@ -414,6 +421,7 @@ static sn_status write_line(const sn_store_line *line, const char *before, FILE 
   sn_json_put_count(&o, "strategies", line->n_results);
   sn_json_put_count(&o, "fit", line->n_fit);
   if (line->name[0]) sn_json_put_text(&o, "name", line->name);
+  if (*line->parallel) sn_json_put_text(&o, "parallel", line->parallel);
   return sn_json_end(&o, before, false, "", out, err);
 }
 

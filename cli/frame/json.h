@@ -23,9 +23,9 @@ sn_status sn_json_write_run_with(const sn_run *run, bool steps, bool explain, co
 sn_status sn_json_write_failures(const sn_run *run, FILE *out, sn_err *err);
 /* The rows of a peak as an array, one a line. */
 sn_status sn_json_write_peak(const sn_peak_row *rows, uint32_t count, FILE *out, sn_err *err);
-/* One of its results, as it stands there, behind `before`. */
-sn_status sn_json_write_result(const sn_result *result, bool steps, bool explain, const char *before, FILE *out,
-                               sn_err *err);
+/* One of its results, as it stands there, behind `before`. run NULL: without what the run says of it. */
+sn_status sn_json_write_result(const sn_run *run, const sn_result *result, bool steps, bool explain, const char *before,
+                               FILE *out, sn_err *err);
 /* The list of stored runs, {"runs":[..]}. */
 sn_status sn_json_write_list(const sn_store_list *list, FILE *out, sn_err *err);
 

@@ -442,6 +442,16 @@ uint32_t sn_mesh_part_next(sn_mesh_parts *p) {
   return p->layer++ >= p->tail ? p->parts - 1 : part;
 }
 
+uint32_t sn_mesh_stage_blocks(const sn_net *net, const sn_mesh *mesh, uint32_t stage) {
+  sn_mesh_parts p = sn_mesh_parts_of(net, mesh);
+  uint32_t stages = sn_mesh_size(mesh, SN_MESH_PP), blocks = 0;
+  for (uint32_t l = 0; l < net->n_layers; l++) {
+    uint32_t before = p.begun, part = sn_mesh_part_next(&p);
+    blocks += p.begun > before && part % stages == stage;
+  }
+  return blocks;
+}
+
 /* As they are where nothing is said. */
 static void say_equal_units(uint32_t blocks, const sn_mesh *mesh, char *text, size_t room) {
   sn_mesh equal = {.n_units = mesh->n_units};

@@ -118,6 +118,8 @@ typedef struct sn_mesh_parts {
 /* Both outlive it. */
 sn_mesh_parts sn_mesh_parts_of(const sn_net *net, const sn_mesh *mesh);
 uint32_t sn_mesh_part_next(sn_mesh_parts *parts);
+/* How many blocks a stage has, of all its parts. */
+uint32_t sn_mesh_stage_blocks(const sn_net *net, const sn_mesh *mesh, uint32_t stage);
 /* SN_BAD_INPUT: fewer blocks than parts. SN_BAD_USAGE: the units that are said are not all blocks. With what works. */
 sn_status sn_mesh_check_parts(const sn_net *net, const sn_mesh *mesh, sn_err *err);
 /* The same of a mesh whose size is looked for: dp or fsdp may stand without a number, "fsdp,prefetch=2". It is to be

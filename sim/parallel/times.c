@@ -61,7 +61,7 @@ static bool find_known(const sn_device *device, sn_cluster *cluster, sn_err *err
   return false;
 }
 
-/* Whole nodes, unless there is one. */
+/* Whole nodes, unless there is one; of a cluster that says several no more than those. */
 static sn_status fill_nodes(const sn_mesh *mesh, sn_cluster *cluster, sn_err *err) {
   uint32_t world = sn_mesh_world(mesh), each = cluster->gpus_per_node;
   if (world <= each) return SN_OK;
@@ -69,7 +69,13 @@ static sn_status fill_nodes(const sn_mesh *mesh, sn_cluster *cluster, sn_err *er
     return sn_fail(err, SN_BAD_USAGE,
                    "--parallel: %" PRIu32 " GPUs do not fill nodes of %" PRIu32 "; %" PRIu32 " or %" PRIu32 " do",
                    world, each, world / each * each, (world / each + 1) * each);
-  return cluster->nodes >= world / each ? SN_OK : sn_cluster_set_nodes(cluster, world / each, err);
+  if (cluster->nodes >= world / each) return SN_OK;
+  if (cluster->nodes > 1)
+    return sn_fail(err, SN_BAD_USAGE,
+                   "--parallel: %" PRIu32 " GPUs, and the %" PRIu32 " nodes of %s have %" PRIu32
+                   "; add --nodes %" PRIu32 " where there are as many",
+                   world, cluster->nodes, cluster->name, sn_cluster_gpus(cluster), world / each);
+  return sn_cluster_set_nodes(cluster, world / each, err);
 }
 
 sn_status sn_mesh_cluster(const sn_mesh *mesh, const sn_cluster *asked, const sn_device *device, sn_cluster *cluster,

@@ -10,10 +10,10 @@
 #include "sim/device/device.h"
 #include "sim/graph/route.h"
 
-/* The cluster that a mesh lies on: what was asked for (name "": nothing was), with as many nodes as the mesh takes where it
- * says fewer. Where nothing was asked for a known cluster of the device, else one node of such GPUs whose links are
- * those to the host, which *assumed says. SN_BAD_USAGE where the mesh does not fill whole nodes, or the cluster's GPU is
- * another. */
+/* The cluster that a mesh lies on: what was asked for (name "": nothing was), of one node with as many as the mesh takes.
+ * Where nothing was asked for a known cluster of the device, else one node of such GPUs whose links are
+ * those to the host, which *assumed says. SN_BAD_USAGE where the mesh does not fill whole nodes, takes more than a
+ * cluster of several has, or the cluster's GPU is another. */
 sn_status sn_mesh_cluster(const sn_mesh *mesh, const sn_cluster *asked, const sn_device *device, sn_cluster *cluster,
                           bool *assumed, sn_err *err);
 

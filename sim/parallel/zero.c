@@ -28,6 +28,7 @@ typedef struct maker {
   bool accumulates;
   uint32_t ranks, width; /* bytes of an element of gradients, and of parameters as they are gathered */
   uint32_t *made;        /* per parameter: step of the whole in which its gradient is whole; SN_NONE */
+  uint32_t *ready;       /* per group: the last of these; SN_NONE: nothing of it is trained */
   uint32_t *shards;      /* per group: tensor of its part of the gradients; SN_NONE */
   uint32_t norm;
   uint32_t reduced; /* of stage 2: the group whose gradients are, beside the backward of the next; SN_NONE */
@@ -46,13 +47,12 @@ static uint32_t layer_of(const maker *m, uint32_t group) {
   return m->g.parameters[m->g.groups[group].first_parameter].layer;
 }
 
-/* SN_NONE: nothing of the group is trained. */
-static uint32_t ready_at(const maker *m, uint32_t group) {
+static void find_ready(maker *m, uint32_t group) {
   const sn__group *g = &m->g.groups[group];
-  uint32_t ready = SN_NONE;
+  uint32_t *ready = &m->ready[group];
+  *ready = SN_NONE;
   for (uint32_t p = g->first_parameter; p < g->first_parameter + g->n_parameters; p++)
-    if (m->made[p] != SN_NONE && (ready == SN_NONE || m->made[p] > ready)) ready = m->made[p];
-  return ready;
+    if (m->made[p] != SN_NONE && (*ready == SN_NONE || m->made[p] > *ready)) *ready = m->made[p];
 }
 
 static void begin(maker *m, uint32_t group, sn_pass pass, sn_kernel kernel, sn_transfer_kind kind, uint64_t bytes) {
@@ -70,7 +70,7 @@ static void make_shard(maker *m, uint32_t group) {
 static void sum_up(maker *m) {
   bool begun = false;
   for (uint32_t g = 0; g <= m->g.count; g++) {
-    if (ready_at(m, g) == SN_NONE) continue;
+    if (m->ready[g] == SN_NONE) continue;
     if (!begun) begin(m, g, SN_FORWARD, SN_PACK, SN_REDUCE_SCATTER, 0);
     begun = true;
     make_shard(m, g);
@@ -103,12 +103,12 @@ static void reduce(maker *m, uint32_t group) {
 static void copy_backward(maker *m, uint32_t step) {
   sn__edit_copy(&m->e, step);
   for (uint32_t g = 0; g <= m->g.count; g++)
-    if (ready_at(m, g) == step) reduce(m, g);
+    if (m->ready[g] == step) reduce(m, g);
 }
 
 static void gather_all(maker *m) {
   for (uint32_t g = 0; g <= m->g.count; g++) {
-    if (ready_at(m, g) == SN_NONE) continue;
+    if (m->ready[g] == SN_NONE) continue;
     begin(m, g, SN_UPDATE, SN_TRANSFER, SN_ALL_GATHER, bytes_of(m, g));
     sn__edit_access(&m->e, m->norm, SN_READ);
   }
@@ -149,11 +149,14 @@ static sn_status prepare(maker *m, sn_iteration iteration, sn_err *err) {
   if (sn__groups_find(m->whole, iteration, &m->g, err) != SN_OK) return err->code;
   size_t groups = (size_t)m->g.count + 1, parameters = (size_t)m->g.n_parameters + 1;
   m->made = calloc(parameters, sizeof *m->made);
+  m->ready = calloc(groups, sizeof *m->ready);
   m->shards = calloc(groups, sizeof *m->shards);
-  if (!m->made || !m->shards) return sn_fail_memory(err);
+  if (!m->made || !m->ready || !m->shards) return sn_fail_memory(err);
   for (size_t g = 0; g < groups; g++) m->shards[g] = SN_NONE;
   if (sn__edit_begin(&m->e, m->whole, err) != SN_OK) return err->code;
-  return sn__groups_find_made(&m->g, m->whole, m->made, err);
+  if (sn__groups_find_made(&m->g, m->whole, m->made, err) != SN_OK) return err->code;
+  for (uint32_t g = 0; g < groups; g++) find_ready(m, g);
+  return SN_OK;
 }
 
 sn_route *sn__zero(const sn_route *whole, sn_iteration iteration, sn_err *err) {
@@ -170,6 +173,7 @@ sn_route *sn__zero(const sn_route *whole, sn_iteration iteration, sn_err *err) {
   if (status == SN_OK) status = sn__groups_hand_over(&m.g, m.mesh, m.e.route, err);
   sn_route *route = sn__edit_end(&m.e, status);
   free(m.made);
+  free(m.ready);
   free(m.shards);
   sn__groups_clear(&m.g);
   return route;

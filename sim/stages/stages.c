@@ -62,6 +62,15 @@ static sn_run *ask(maker *m, uint32_t stage) {
   return NULL;
 }
 
+/* What its plan is of. */
+static void describe(const maker *m, uint32_t stage) {
+  sn_result *results = (sn_result *)m->of[stage]->results;
+  uint32_t blocks = sn_mesh_stage_blocks(m->all.net, &m->all.options->iteration.mesh, stage);
+  uint32_t in_flight = sn_pipeline_in_flight(m->all.pipeline, stage);
+  for (uint32_t i = 0; i < m->n_strategies; i++)
+    results[i].shared.blocks = blocks, results[i].shared.in_flight = in_flight;
+}
+
 /* ---- together ---- */
 
 static sn_status join(const maker *m, uint32_t strategy, sn_result *result) {
@@ -86,7 +95,10 @@ static sn_status make(maker *m) {
     m->run = NULL;
     return sn_fail_memory(m->err);
   }
-  for (uint32_t s = 0; s < m->all.stages && m->err->code == SN_OK; s++) m->of[s] = ask(m, s);
+  for (uint32_t s = 0; s < m->all.stages && m->err->code == SN_OK; s++) {
+    m->of[s] = ask(m, s);
+    if (m->of[s]) describe(m, s);
+  }
   if (m->err->code == SN_OK) sn__together_judge(&m->all, m->err);
   if (m->of[0]) *m->run = *m->of[0];
   m->run->arena = arena;

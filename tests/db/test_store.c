@@ -219,6 +219,8 @@ static void no_member_is_forgotten(void **unused) {
   memset(covered, 0, sizeof covered);
   mark_table(covered, &sn__results);
   MARK(covered, sn_result, shared.stage); /* pipelines' */
+  MARK(covered, sn_result, shared.blocks);
+  MARK(covered, sn_result, shared.in_flight);
   MARK(covered, sn_result, shared.forward_ns);
   MARK(covered, sn_result, shared.backward_ns);
   MARK(covered, sn_result, shared.update_ns);

@@ -233,11 +233,64 @@ static void memory_is_of_the_fullest_stage(void **state) {
   sn_net_free(net);
 }
 
+/* What is said of stages: their blocks, and micro-batches in flight. */
+static void stages_say_what_they_have(void **state) {
+  (void)state;
+  static const struct {
+    const char *mesh;
+    uint32_t blocks[3], in_flight[3];
+  } rows[] = {{"pp=3", {2, 2, 2}, {3, 2, 1}},
+              {"pp=3,stages=1,3,2", {1, 3, 2}, {3, 2, 1}},
+              {"pp=3,schedule=gpipe", {2, 2, 2}, {6, 6, 6}},
+              {"pp=3,schedule=interleaved:2,stages=1,1,1,1,1,1", {2, 2, 2}, {8, 6, 4}}};
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    sn_run *run = run_on("h100x8", rows[i].mesh, 6);
+    for (uint32_t s = 0; s < 3; s++) {
+      const sn_shared_row *row = &run->stages[s]->results[0].shared;
+      assert_int_equal(row->blocks, rows[i].blocks[s]);
+      assert_int_equal(row->in_flight, rows[i].in_flight[s]);
+    }
+    sn_run_free(run);
+  }
+}
+
+/* A block that begins in place would change what its stage receives. */
+static void what_is_received_is_not_changed(void **state) {
+  (void)state;
+  static const char text[] = "{\"snsim_net\":1,\"name\":\"t\",\"input\":[3,8,8],\"layers\":["
+                             "{\"name\":\"a\",\"op\":\"CONV\",\"channels\":8,\"kernel\":3},"
+                             "{\"name\":\"act\",\"op\":\"ACT\"},"
+                             "{\"name\":\"b\",\"op\":\"CONV\",\"channels\":8,\"kernel\":3},"
+                             "{\"name\":\"f\",\"op\":\"FC\",\"channels\":3},{\"name\":\"s\",\"op\":\"SOFTMAX\"}]}";
+  static const sn_named_module behind[] = {{"", NULL},       {"m.0.a", "m.0"}, {"m.0.act", "m.0"},
+                                           {"m.1.b", "m.1"}, {"f", NULL},      {"s", NULL}};
+  static const sn_named_module ahead[] = {{"", NULL},       {"m.0.a", "m.0"}, {"m.1.act", "m.1"},
+                                          {"m.1.b", "m.1"}, {"f", NULL},      {"s", NULL}};
+  for (int i = 0; i < 2; i++) {
+    sn_err err = SN_ERR_INIT;
+    sn_device gpu = load_gpu("h200");
+    sn_strategy pytorch = parse_strategy("pytorch");
+    const question q = {.mesh = "pp=2", .micros = 2};
+    sn_options options = options_of(&q);
+    sn_net *net = sn_net_from_json("t.json", text, strlen(text), 2, &err);
+    must(&err);
+    net->modules = i == 0 ? behind : ahead;
+    sn_run *run = sn_stages_simulate("t.json", net, &gpu, &pytorch, 1, &options, &err);
+    assert_int_equal(err.code, i == 0 ? SN_OK : SN_BAD_INPUT);
+    if (i == 1 && !strstr(err.text, "act works in place on what its stage of the pipeline receives"))
+      fail_msg("it says: %s", err.text);
+    sn_run_free(run);
+    sn_net_free(net);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(nothing_hides_hops_of_one_batch),
       cmocka_unit_test(transfers_are_the_slowest_stages),
       cmocka_unit_test(collectives_are_beside),
+      cmocka_unit_test(stages_say_what_they_have),
+      cmocka_unit_test(what_is_received_is_not_changed),
       cmocka_unit_test(the_largest_batch_is_that_of_all_stages),
       cmocka_unit_test(the_least_memory_is_the_most_of_a_stage),
       cmocka_unit_test(memory_is_of_the_fullest_stage),
