@@ -93,6 +93,10 @@ static double multiprocessors(const sn_device *d) {
   return half_fill(d, true) / half_fill_by_tensor_cores;
 }
 
+double sn_last_wave_tiles(const sn_device *device) {
+  return last_wave_tiles * multiprocessors(device);
+}
+
 static double at_least_one(uint32_t size) {
   return size > 0 ? size : 1;
 }
@@ -323,7 +327,7 @@ static double turned_bytes(const problem *x, sn_conv_kernel kernel, double bytes
 
 /* Of the GEMM family on tensor cores. */
 static int64_t tensor_ns(const problem *x, sn_conv_kernel kernel, const sn_device *device, const sn_arithmetic *how) {
-  double fill = how->width < 4 ? last_wave_tiles * multiprocessors(device) : x->gemm_fill;
+  double fill = how->width < 4 ? sn_last_wave_tiles(device) : x->gemm_fill;
   double flops = direct_flops(x) * tile_waste(x, fill), bytes = direct_bytes(x);
   double bandwidth = device->memory_bandwidth * device->memory_efficiency;
   double seconds = fmax(flops / (how->flops * how->conv_share), bytes / bandwidth);

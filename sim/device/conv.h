@@ -53,6 +53,9 @@ uint32_t sn_conv_choices(const sn_layer *layer, sn_shape input, sn_conv_kernel k
  * are left, at least one of `count`. */
 uint32_t sn_conv_sort(sn_conv_choice *choices, uint32_t count);
 
+/* Tiles of 64 by 64 that a product of two bytes an element on tensor cores loses in its last wave, on the average. */
+double sn_last_wave_tiles(const sn_device *device);
+
 /* "implicit_gemm", "fft", ... */
 const char *sn_conv_algo_name(sn_conv_algo algo);
 

@@ -26,6 +26,7 @@ typedef struct conv_list {
 typedef struct layer_cost {
   int64_t ns[SN_PASSES];                      /* CONV, DECONV: all but the convolution kernels */
   int64_t launch_ns[SN_PASSES];               /* of that launches, but for an update's */
+  int64_t rank_ns[SN_PASSES];                 /* tp: what a rank's products take beyond its share of the time */
   int64_t adds_ns;                            /* eager: of gradients to those of earlier micro-batches */
   int64_t eager_less_ns;                      /* of an ACT's backward: what PyTorch's does not move */
   int64_t data_ns;                            /* an FC's DATA in its backward; 0: half of it */
@@ -44,6 +45,7 @@ struct sn_costs {
   sn_precision precision;
   uint32_t kept_bytes;           /* of an element of what updates read and write */
   uint32_t batches;              /* micro-batches an update */
+  uint32_t ranks;                /* of tp */
   bool inference, measured;      /* measured: something is */
   int64_t host_ns;               /* of PyTorch's host for an operation */
   char layouts[SN_LAYOUTS_TEXT]; /* empty: plain */
@@ -186,29 +188,22 @@ static bool copy_fastest(sn_costs *costs, layer_cost *cost, uint64_t workspace) 
   return cost->conv && room;
 }
 
-/* Of two bytes an element on tensor cores product by product. */
-static int64_t pass_ns(const sn_device *d, const sn_layer *layer, sn_pass pass, const sn_arithmetic *how,
-                       const sn_traffic *t) {
-  sn_product products[SN_MOST_PRODUCTS];
-  double bytes = t->bytes[pass], seconds = 0;
-  uint32_t count = how->tensor_cores && how->width < 4 ? sn_products_of(layer, pass, &bytes, products) : 0;
-  if (count == 0) return sn__roofline_ns(d, how->flops * how->share, t->flops[pass], bytes, t->launches[pass]);
-  for (uint32_t i = 0; i < count; i++) seconds += sn_product_seconds(d, how, &products[i], bytes / count);
-  return llround(fmin(seconds, SN_MAX_OP_SECONDS) * 1e9) + moved(d, t->bytes[pass] - bytes, t->launches[pass]);
-}
-
-/* PyTorch's backward of an ACT reads the gradient and what was saved of it, and writes one result; cuDNN's reads both
- * its input and its output. That of a PReLU has sums. */
-static int64_t eager_act_ns(const sn_device *d, const sn_layer *layer, const sn_traffic *t) {
-  return moved(d, (sn_layer_is_prelu(layer) ? 1 : 0.75) * t->bytes[SN_BACKWARD], t->launches[SN_BACKWARD]);
-}
-
-/* PyTorch adds a micro-batch's gradients, a tensor each, to those that are there: reads both, and writes. The first one's
- * are what is there, so that the mean over all has a share of it. */
-static int64_t adds_ns(const sn_device *d, const sn_layer *layer, sn_precision precision, uint32_t batches) {
-  sn_parameter parameters[SN_PARAMETER_TENSORS];
-  double bytes = 3 * (double)sn_precision_parameter_bytes(precision) * (double)layer->parameters;
-  return llround((double)moved(d, bytes, sn_parameters_of(layer, parameters)) * (batches - 1) / batches);
+/* Launches are not divided, and products have a rank's own shapes. `sizes`: bytes of input, output, a weight. */
+static void add_rank(const sn_costs *costs, layer_cost *cost, const sn_net *net, const sn_layer *layer,
+                     const sn_arithmetic *how, const sn_traffic *whole, const double sizes[3]) {
+  const uint32_t ranks = costs->ranks;
+  const sn_product_part part = {ranks, ranks > 1 ? sn_division_of(net, layer) : SN_UNDIVIDED};
+  const double x = part.split == SN_BY_OUTPUTS ? 1 : ranks, y = part.split == SN_BY_INPUTS ? 1 : ranks;
+  sn_traffic t = traffic_of(layer, sizes[0] / x, sizes[1] / y, sizes[2] / ranks);
+  for (sn_pass pass = SN_FORWARD; pass <= SN_BACKWARD; pass++) {
+    const sn_step step = {.share = ranks};
+    cost->launch_ns[pass] = llround(whole->launches[pass]) * costs->device->launch_ns;
+    if (ranks <= 1 || (layer->op != SN_FC && layer->op != SN_ATTENTION)) continue;
+    t.flops[pass] = whole->flops[pass] / ranks;
+    if (layer->op == SN_ATTENTION) t.bytes[pass] = whole->bytes[pass] / ranks;
+    cost->rank_ns[pass] = sn__pass_ns(costs->device, layer, pass, part, how, &t) -
+                          sn_step_share(&step, cost->ns[pass], cost->launch_ns[pass]);
+  }
 }
 
 static bool add_layer(sn_costs *costs, const sn_net *net, uint32_t index, const sn_widths *w, const sn_device *device,
@@ -228,15 +223,17 @@ static bool add_layer(sn_costs *costs, const sn_net *net, uint32_t index, const 
   if (layer->nf4) weight = 0.5 + 2 * weight; /* read, written in full width, and read again */
   sn_arithmetic how = sn_device_arithmetic(device, w->precision, is_product(layer, input, w->precision), (x + y) / 2);
   how.channels_last = last;
-  sn_traffic t = traffic_of(layer, x * elements(input), y * elements(layer->out), weight);
+  const double sizes[] = {x * elements(input), y * elements(layer->out), weight};
+  sn_traffic t = traffic_of(layer, sizes[0], sizes[1], sizes[2]);
   if (layer->op == SN_BN && costs->inference) t.bytes[SN_FORWARD] -= x * elements(input); /* not for statistics */
   double casts = add_casts(cost, net, layer, w, device);
   const double blocks = costs->inference ? 0 : layer->out.c;
   for (sn_pass pass = SN_FORWARD; pass <= SN_BACKWARD; pass++)
     cost->ns[pass] = layer->op == SN_BN ? sn__norm_ns(device, t.bytes[pass], x, t.launches[pass], blocks)
-                                        : pass_ns(device, layer, pass, &how, &t);
-  cost->adds_ns = adds_ns(device, layer, w->precision, costs->batches);
-  if (layer->op == SN_ACT) cost->eager_less_ns = cost->ns[SN_BACKWARD] - eager_act_ns(device, layer, &t);
+                                        : sn__pass_ns(device, layer, pass, (sn_product_part){0}, &how, &t);
+  add_rank(costs, cost, net, layer, &how, &t, sizes);
+  cost->adds_ns = sn__adds_ns(device, layer, w->precision, costs->batches);
+  if (layer->op == SN_ACT) cost->eager_less_ns = cost->ns[SN_BACKWARD] - sn__eager_act_ns(device, layer, &t);
   if (layer->op == SN_LAYER_NORM) cost->ns[SN_BACKWARD] += sn__columns_ns(device, layer, x * elements(input), x);
   if (casts > 0) cost->ns[SN_FORWARD] += moved(device, casts, 1);
   if (layer->op == SN_FORK) cost->ns[SN_BACKWARD] -= cost->ns[SN_BACKWARD] % cost->sums; /* of whole ns */
@@ -292,12 +289,13 @@ sn_costs *sn_costs_new_in(const sn_net *net, const sn_device *device, sn_iterati
     costs->kept_bytes = sn_iteration_kept_bytes(iteration);
     costs->inference = iteration.inference;
     costs->batches = iteration.mesh.micros > 0 ? iteration.mesh.micros : sn_iteration_batches(iteration);
+    costs->ranks = sn_mesh_size(&iteration.mesh, SN_MESH_TP);
     costs->device = device;
     costs->host_ns = sn_host_ns(device, sn_iteration_host_us(iteration));
     costs->layers = sn_arena_alloc(arena, net->n_layers, sizeof(layer_cost *));
   }
   bool good = costs && costs->layers;
-  sn__same_costs twins = {{0}};
+  sn__same_costs twins = {.divided = costs && costs->ranks > 1};
   const uint32_t n_own = net->recorded ? 1 : net->n_layers; /* what a recording's steps cost is the route's */
   for (uint32_t i = 0; good && i < n_own; i++) good = add_layer(costs, net, i, &widths, device, &twins);
   for (uint32_t i = n_own; good && i < net->n_layers; i++) costs->layers[i] = costs->layers[0];
@@ -422,6 +420,7 @@ static int64_t scale(int64_t ns, double factor) {
 void sn_costs_scale(sn_costs *costs, uint32_t layer, sn_pass pass, double step, double algorithms) {
   layer_cost *cost = own(costs, layer);
   if (!cost->measured[pass]) cost->ns[pass] = scale(cost->ns[pass], step);
+  cost->rank_ns[pass] = scale(cost->rank_ns[pass], step);
   if (!cost->measured[pass] && pass == SN_BACKWARD) {
     cost->data_ns = scale(cost->data_ns, step);
     cost->eager_less_ns = 0; /* the factor has it */
@@ -469,6 +468,7 @@ void sn_costs_set_step(sn_costs *costs, uint32_t layer, sn_pass pass, int64_t ns
   layer_cost *cost = own(costs, layer);
   cost->ns[pass] = ns;
   cost->measured[pass] = costs->measured = true;
+  cost->rank_ns[pass] = 0;
   if (pass == SN_BACKWARD) cost->data_ns = cost->eager_less_ns = 0;
   for (sn_conv_kernel k = 0; whole && k < SN_CONV_KERNELS && cost->conv; k++) {
     if (!belongs(k, pass)) continue;
@@ -541,7 +541,8 @@ int64_t sn_costs_of(const sn_costs *costs, const sn_route *route, const sn_step 
   if (route->dialect->eager && step->pass == SN_BACKWARD) ns -= cost->eager_less_ns;
   bool makes = step->pass == SN_BACKWARD && (step->kernel == SN_WHOLE || step->kernel == SN_FILTER_GRADIENT);
   if (route->dialect->eager && makes && route->weight_gradient[step->layer] != SN_NONE) ns += cost->adds_ns;
-  return sn_step_share(step, ns, cost->launch_ns[step->pass]);
+  const int64_t rank_ns = step->share > 1 && step->kernel != SN_SUM ? cost->rank_ns[step->pass] : 0;
+  return sn_step_share(step, ns, cost->launch_ns[step->pass]) + (half ? rank_ns / 2 : rank_ns);
 }
 
 int64_t sn_costs_host_ns(const sn_costs *costs, const sn_route *route, const sn_step *step) {

@@ -397,7 +397,7 @@ sn_status sn_external_parse(const char *text, sn_external *external, sn_err *err
 }
 
 uint32_t sn_kernel_shapes(const sn_net *net) {
-  sn__same_costs twins = {{0}};
+  sn__same_costs twins = {.divided = false};
   uint32_t shapes = 0;
   for (uint32_t i = 1; i < net->n_layers; i++) {
     sn_op op = net->layers[i].op;

@@ -4,7 +4,9 @@
 #define SN_SIM_DEVICE_DEVICE_INTERNAL_H
 
 #include "base/json.h"
+#include "models/op/op.h"
 #include "sim/device/device.h"
+#include "sim/device/product.h"
 
 /* The object "cores" of a profile; SN_BAD_INPUT. */
 sn_status sn__cores_read(const sn_json *doc, const cJSON *object, sn_cores *cores, sn_err *err);
@@ -18,6 +20,14 @@ struct sn_step_work;
 
 /* The larger of arithmetic and moved bytes, and the launches. `rate`: FLOP/s that are attainable. */
 int64_t sn__roofline_ns(const sn_device *d, double rate, double flops, double bytes, double launches);
+
+/* A pass of a described layer, or of a rank's part of it; of two bytes an element on tensor cores product by product. */
+int64_t sn__pass_ns(const sn_device *d, const sn_layer *layer, sn_pass pass, sn_product_part part,
+                    const sn_arithmetic *how, const sn_traffic *t);
+/* PyTorch's backward of an ACT, which reads the gradient and what was saved of it, and writes one result. */
+int64_t sn__eager_act_ns(const sn_device *d, const sn_layer *layer, const sn_traffic *t);
+/* PyTorch adds a micro-batch's gradients, a tensor each, to those that are there: reads both, and writes. */
+int64_t sn__adds_ns(const sn_device *d, const sn_layer *layer, sn_precision precision, uint32_t batches);
 
 /* What the sums for a layer norm's parameters, which read input and gradient, take beyond the time of their bytes. */
 int64_t sn__columns_ns(const sn_device *d, const sn_layer *layer, double x, double width);

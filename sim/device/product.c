@@ -1,6 +1,7 @@
 /* Products of matrices and sums over rows; see the header. */
 #include "sim/device/product.h"
 
+#include "sim/device/conv.h"
 #include "sim/device/device.h"
 
 #include <math.h>
@@ -34,12 +35,24 @@ static double bandwidth_of(const sn_device *d) {
   return d->memory_bandwidth * d->memory_efficiency;
 }
 
+/* Tiles of 64 by 64. */
+static double tiles_of(const sn_product *p) {
+  return ceil(p->rows / tile) * ceil(p->columns / tile) * p->count;
+}
+
+/* What a rank's part loses in its last wave, of fewer tiles, beyond what all of the product does: rates are those of
+ * products of one GPU, whose own loss is in them. */
+static double lost_in_part(const sn_device *device, const sn_product *p) {
+  const double lost = sn_last_wave_tiles(device);
+  return p->tiles > 0 ? (1 + lost / tiles_of(p)) / (1 + lost / p->tiles) : 1;
+}
+
 double sn_product_seconds(const sn_device *device, const sn_arithmetic *how, const sn_product *p, double bytes) {
   const double rate = how->flops * how->share, moving = bytes / bandwidth_of(device);
   if (!how->tensor_cores || how->width >= 4 || device->tensor_feed == 0)
     return fmax(2 * p->rows * p->columns * p->terms * p->count / rate, moving);
   double flops = 2 * filled(p->rows, tile) * filled(p->columns, tile) * filled(p->terms, step) * p->count;
-  return fmax(flops / rate, moving) * (is_aligned(p) ? 1 : unaligned);
+  return fmax(flops / rate * lost_in_part(device, p), moving) * (is_aligned(p) ? 1 : unaligned);
 }
 
 double sn_columns_seconds(const sn_device *device, double bytes, double columns, double width) {
@@ -67,7 +80,7 @@ static uint32_t of_factors(sn_product p, sn_pass pass, sn_product products[SN_MO
 
 /* Scores of queries and keys, then values by them; each backward like a product of factors. Of what moves they have
  * queries, keys and values, and the scores once each. */
-static uint32_t of_attention(const sn_layer *layer, sn_pass pass, double *bytes,
+static uint32_t of_attention(const sn_layer *layer, sn_pass pass, double ranks, double *bytes,
                              sn_product products[SN_MOST_PRODUCTS]) {
   const sn_attr *a = layer->attr;
   const double all = positions_of(layer->out), seen = a->keys > 0 ? a->keys : all;
@@ -75,7 +88,7 @@ static uint32_t of_attention(const sn_layer *layer, sn_pass pass, double *bytes,
   const sn_product scores = {.rows = a->window > 0 ? side : all,
                              .columns = a->window > 0 ? side : seen,
                              .terms = head,
-                             .count = (double)layer->out.n * a->heads * (a->window > 0 ? all / side : 1)};
+                             .count = (double)layer->out.n * a->heads * (a->window > 0 ? all / side : 1) / ranks};
   const sn_product values = {.rows = scores.rows, .columns = head, .terms = scores.columns, .count = scores.count};
   uint32_t count = of_factors(scores, pass, products);
   count += of_factors(values, pass, products + count);
@@ -85,10 +98,13 @@ static uint32_t of_attention(const sn_layer *layer, sn_pass pass, double *bytes,
   return count;
 }
 
-uint32_t sn_products_of(const sn_layer *layer, sn_pass pass, double *bytes, sn_product products[SN_MOST_PRODUCTS]) {
+/* Of a rank heads are divided, and an FC's outputs or inputs. */
+static uint32_t of_part(const sn_layer *layer, sn_pass pass, sn_product_part part, double *bytes,
+                        sn_product products[SN_MOST_PRODUCTS]) {
   const sn_shape out = layer->out;
+  const double ranks = part.ranks > 1 ? part.ranks : 1;
   if (pass == SN_UPDATE) return 0;
-  if (layer->op == SN_ATTENTION) return layer->attr->parts ? of_attention(layer, pass, bytes, products) : 0;
+  if (layer->op == SN_ATTENTION) return layer->attr->parts ? of_attention(layer, pass, ranks, bytes, products) : 0;
   if (layer->op != SN_FC && layer->op != SN_MATMUL) return 0;
   const bool factors = layer->op == SN_MATMUL;
   sn_product p = {.rows = factors ? out.h : out.n * positions_of(out),
@@ -96,5 +112,18 @@ uint32_t sn_products_of(const sn_layer *layer, sn_pass pass, double *bytes, sn_p
                   .count = factors ? (double)out.n * out.c : 1,
                   .rows_of_batch = !factors};
   p.terms = (double)layer->macs / (p.rows * p.columns * p.count);
+  if (part.split == SN_BY_OUTPUTS) p.columns /= ranks;
+  if (part.split == SN_BY_INPUTS) p.terms /= ranks;
   return of_factors(p, pass, products);
+}
+
+uint32_t sn_products_of(const sn_layer *layer, sn_pass pass, sn_product_part part, double *bytes,
+                        sn_product products[SN_MOST_PRODUCTS]) {
+  sn_product whole[SN_MOST_PRODUCTS];
+  double all = *bytes;
+  uint32_t count = of_part(layer, pass, part, bytes, products);
+  if (part.ranks <= 1) return count;
+  of_part(layer, pass, (sn_product_part){0}, &all, whole);
+  for (uint32_t i = 0; i < count; i++) products[i].tiles = tiles_of(&whole[i]);
+  return count;
 }

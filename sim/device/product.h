@@ -4,6 +4,7 @@
 
 #include "models/net/net.h"
 #include "sim/device/external.h"
+#include "sim/graph/mesh.h"
 #include "sim/graph/route.h"
 
 #include <stdbool.h>
@@ -14,7 +15,14 @@
 typedef struct sn_product {
   double rows, columns, terms, count;
   bool rows_of_batch, terms_of_batch;
+  double tiles; /* of the product of which this is a rank's part; 0: it is no part */
 } sn_product;
+
+/* Which part of a layer one of several ranks does that tensor parallel divides it among. Zeroed: all of it. */
+typedef struct sn_product_part {
+  uint32_t ranks;
+  sn_division split; /* of an FC */
+} sn_product_part;
 
 /* Seconds, without the launch. `bytes`: what it reads and writes. */
 double sn_product_seconds(const sn_device *device, const sn_arithmetic *how, const sn_product *product, double bytes);
@@ -31,6 +39,7 @@ double sn_blocks_seconds(double bytes, double blocks, double width);
  * ATTENTION in parts, in which kernels between them move something, too. Returns how many, 0 for others; *bytes is what
  * they move of the layer's `bytes`. */
 enum { SN_MOST_PRODUCTS = 4 };
-uint32_t sn_products_of(const sn_layer *layer, sn_pass pass, double *bytes, sn_product products[SN_MOST_PRODUCTS]);
+uint32_t sn_products_of(const sn_layer *layer, sn_pass pass, sn_product_part part, double *bytes,
+                        sn_product products[SN_MOST_PRODUCTS]);
 
 #endif

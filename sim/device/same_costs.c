@@ -1,7 +1,8 @@
 /* Twins; see the header. */
 #include "sim/device/same_costs.h"
 
-#include <stdbool.h>
+#include "sim/graph/mesh.h"
+
 #include <string.h>
 
 static uint32_t class_of(const sn_layer *layer, sn_shape input) {
@@ -36,7 +37,9 @@ static bool are_twins(const sn_net *net, const sn_layer *a, const sn_layer *b) {
 uint32_t sn__same_costs_find(sn__same_costs *twins, const sn_net *net, uint32_t layer) {
   const sn_layer *l = &net->layers[layer];
   uint32_t *latest = &twins->latest[class_of(l, sn_layer_input_shape(net, l, 0))];
-  uint32_t twin = *latest > 0 && are_twins(net, l, &net->layers[*latest]) ? *latest : 0;
+  const sn_layer *before = &net->layers[*latest];
+  uint32_t twin = *latest > 0 && are_twins(net, l, before) ? *latest : 0;
+  if (twin > 0 && twins->divided && sn_division_of(net, l) != sn_division_of(net, before)) twin = 0;
   *latest = layer;
   return twin;
 }

@@ -8,11 +8,13 @@
 
 #include "models/net/net.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Zeroed there are none: layer 0, DATA, is nobody's twin. */
 typedef struct sn__same_costs {
   uint32_t latest[256];
+  bool divided; /* by tp, on which costs depend then, too */
 } sn__same_costs;
 
 /* An earlier layer with the same operator, attributes and shapes, 0 where none is known; and remembers this one. */

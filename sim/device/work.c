@@ -13,6 +13,31 @@ int64_t sn__roofline_ns(const sn_device *d, double rate, double flops, double by
   return llround(fmin(seconds, SN_MAX_OP_SECONDS) * 1e9) + llround(launches) * d->launch_ns;
 }
 
+int64_t sn__pass_ns(const sn_device *d, const sn_layer *layer, sn_pass pass, sn_product_part part,
+                    const sn_arithmetic *how, const sn_traffic *t) {
+  sn_product products[SN_MOST_PRODUCTS];
+  double bytes = t->bytes[pass], seconds = 0;
+  uint32_t count = how->tensor_cores && how->width < 4 ? sn_products_of(layer, pass, part, &bytes, products) : 0;
+  if (count == 0) return sn__roofline_ns(d, how->flops * how->share, t->flops[pass], bytes, t->launches[pass]);
+  for (uint32_t i = 0; i < count; i++) seconds += sn_product_seconds(d, how, &products[i], bytes / count);
+  return llround(fmin(seconds, SN_MAX_OP_SECONDS) * 1e9) +
+         sn__roofline_ns(d, 1, 0, t->bytes[pass] - bytes, t->launches[pass]);
+}
+
+/* cuDNN's backward of an ACT reads both its input and its output. That of a PReLU has sums. */
+int64_t sn__eager_act_ns(const sn_device *d, const sn_layer *layer, const sn_traffic *t) {
+  double bytes = (sn_layer_is_prelu(layer) ? 1 : 0.75) * t->bytes[SN_BACKWARD];
+  return sn__roofline_ns(d, 1, 0, bytes, t->launches[SN_BACKWARD]);
+}
+
+/* The first micro-batch's are what is there, so that the mean over all has a share of it. */
+int64_t sn__adds_ns(const sn_device *d, const sn_layer *layer, sn_precision precision, uint32_t batches) {
+  sn_parameter parameters[SN_PARAMETER_TENSORS];
+  double bytes = 3 * (double)sn_precision_parameter_bytes(precision) * (double)layer->parameters;
+  int64_t ns = sn__roofline_ns(d, 1, 0, bytes, sn_parameters_of(layer, parameters));
+  return llround((double)ns * (batches - 1) / batches);
+}
+
 /* Of the attainable bandwidth, what a batch norm of two bytes an element reaches. */
 static double norm_share(const sn_device *d) {
   return d->norm_efficiency > 0 ? d->norm_efficiency : 1;

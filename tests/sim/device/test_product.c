@@ -1,6 +1,7 @@
 /* Products of matrices, and layer norms' sums over rows, by hand. */
 #include "tests/support/pipeline.h"
 
+#include "sim/device/conv.h"
 #include "sim/device/device_internal.h"
 #include "sim/device/product.h"
 
@@ -71,11 +72,50 @@ static void channels_by_hand(void **state) {
   assert_int_equal(sn__norm_ns(&d, 1e9, 4, 1, 64), 1000000);
 }
 
+/* A part's last wave loses more than the whole's by what tiles there are; as many tiles lose as much. */
+static void parts_by_hand(void **state) {
+  (void)state;
+  const sn_device d = ideal("rtx3090");
+  const sn_arithmetic how = sn_device_arithmetic(&d, SN_FP16, true, 2);
+  sn_product p = {.rows = 640, .columns = 640, .terms = 64, .count = 1};
+  const double whole = sn_product_seconds(&d, &how, &p, 0), lost = sn_last_wave_tiles(&d);
+  assert_true(is_about(lost, 2 * d.multiprocessors));
+  p.tiles = 100;
+  assert_true(is_about(sn_product_seconds(&d, &how, &p, 0), whole));
+  p.tiles = 800;
+  assert_true(is_about(sn_product_seconds(&d, &how, &p, 0), whole * (1 + lost / 100) / (1 + lost / 800)));
+}
+
 static const sn_layer *layer_of(const sn_net *net, sn_op op) {
   for (uint32_t i = 0; i < net->n_layers; i++)
     if (net->layers[i].op == op) return &net->layers[i];
   fail_msg("no such layer");
   return NULL;
+}
+
+/* A rank's have its share of the multiply-adds, and the tiles of the whole. */
+static void ranks_products(void **state) {
+  (void)state;
+  sn_net *net = load_net("swin_t", 4);
+  static const sn_division splits[] = {SN_BY_OUTPUTS, SN_BY_INPUTS};
+  for (int i = 0; i < 3; i++) {
+    const sn_layer *layer = layer_of(net, i < 2 ? SN_FC : SN_ATTENTION);
+    for (sn_pass pass = SN_FORWARD; pass <= SN_BACKWARD; pass++) {
+      sn_product p[SN_MOST_PRODUCTS], all[SN_MOST_PRODUCTS];
+      double bytes = 1e15, macs = 0;
+      uint32_t count = sn_products_of(layer, pass, (sn_product_part){0}, &bytes, all);
+      const sn_product_part part = {3, i < 2 ? splits[i] : SN_UNDIVIDED};
+      assert_int_equal(sn_products_of(layer, pass, part, &bytes, p), count);
+      for (uint32_t k = 0; k < count; k++) {
+        macs += p[k].rows * p[k].columns * p[k].terms * p[k].count;
+        assert_true(p[k].tiles == ceil(all[k].rows / 64) * ceil(all[k].columns / 64) * all[k].count);
+        assert_true(i < 2 ? p[k].count == 1 : is_about(3 * p[k].count, all[k].count));
+      }
+      assert_true(is_about(3 * macs, (double)layer->macs * (pass == SN_FORWARD ? 1 : 2)));
+      if (i < 2 && pass == SN_FORWARD) assert_true(is_about(i == 0 ? 3 * p->columns : p->columns, all->columns));
+    }
+  }
+  sn_net_free(net);
 }
 
 /* Of a network by name: an FC is one product forward and two backward, attention in parts two and four; together they
@@ -92,7 +132,7 @@ static void layers_products(void **state) {
     for (sn_pass pass = SN_FORWARD; pass <= SN_BACKWARD; pass++) {
       sn_product p[SN_MOST_PRODUCTS];
       double bytes = 1e15, macs = 0;
-      uint32_t count = sn_products_of(layer, pass, &bytes, p);
+      uint32_t count = sn_products_of(layer, pass, (sn_product_part){0}, &bytes, p);
       assert_int_equal(count, pass == SN_FORWARD ? layers[i].forward : 2 * layers[i].forward);
       for (uint32_t k = 0; k < count; k++) macs += p[k].rows * p[k].columns * p[k].terms * p[k].count;
       assert_true(is_about(macs, (double)layer->macs * (pass == SN_FORWARD ? 1 : 2)));
@@ -104,6 +144,7 @@ static void layers_products(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(products_by_hand), cmocka_unit_test(columns_by_hand),
-                                     cmocka_unit_test(channels_by_hand), cmocka_unit_test(layers_products)};
+                                     cmocka_unit_test(channels_by_hand), cmocka_unit_test(layers_products),
+                                     cmocka_unit_test(parts_by_hand),    cmocka_unit_test(ranks_products)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

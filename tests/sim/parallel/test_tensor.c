@@ -185,6 +185,45 @@ static void shares(void **state) {
   sn_net_free(net);
 }
 
+static int64_t cost_of(const sn_costs *costs, const sn_route *route, uint32_t step) {
+  static const uint8_t none[2] = {0, 0};
+  return sn_costs_of(costs, route, &route->steps[step], none);
+}
+
+/* A rank launches what one GPU does. What memory bounds takes an eighth of the rest; products are of a rank's own shape:
+ * no faster than that, and where a rank has few features of them slower by more than a twentieth. */
+static void ranks_times(void **state) {
+  (void)state;
+  sn_err err = SN_ERR_INIT;
+  sn_device device = load_gpu("a100_80");
+  sn_net *net = net_of("llm:1,2048,16,16,8192,32000", 1, 2048);
+  sn_iteration one = iteration_of("", SN_OPTIMIZER_ADAMW), eight = iteration_of("tp=8", SN_OPTIMIZER_ADAMW);
+  one.precision = eight.precision = SN_BF16;
+  sn_costs *whole = sn_costs_new_in(net, &device, one, &err), *rank = sn_costs_new_in(net, &device, eight, &err);
+  must(&err);
+  sn_route *route = route_of(net, eight, &err);
+  must(&err);
+  uint32_t slower = 0, products = 0;
+  for (uint32_t s = 0; s < route->first_backward; s++) {
+    if (sn_step_moves(&route->steps[s]) || route->steps[s].share != 8) continue;
+    sn_op op = route->layers[route->steps[s].layer].op;
+    int64_t all = sn_costs_step(whole, route->steps[s].layer, SN_FORWARD, (const uint8_t[2]){0, 0});
+    int64_t launches = (op == SN_FC ? 2 : 1) * device.launch_ns;
+    int64_t mine = cost_of(rank, route, s), ideal = launches + (all - launches) / 8;
+    if (op == SN_JOIN || op == SN_MUL) assert_int_equal(mine, ideal);
+    if (op != SN_FC) continue;
+    assert_true(mine >= ideal - 1);
+    slower += mine > ideal + ideal / 20;
+    products++;
+  }
+  assert_int_equal(products, 8);
+  assert_int_equal(slower, 6); /* all but what has 2,048 outputs on every rank: 256 to 4,000 a rank */
+  sn_route_free(route);
+  sn_costs_free(whole);
+  sn_costs_free(rank);
+  sn_net_free(net);
+}
+
 /* ---- random networks ---- */
 
 /* One whose sizes eight ranks divide. */
@@ -222,13 +261,9 @@ static void random_networks(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(measured),
-      cmocka_unit_test(refusals),
-      cmocka_unit_test(megatron_s_formulas),
-      cmocka_unit_test(keys),
-      cmocka_unit_test(one_rank),
-      cmocka_unit_test(shares),
-      cmocka_unit_test(random_networks),
+      cmocka_unit_test(measured),    cmocka_unit_test(refusals),        cmocka_unit_test(megatron_s_formulas),
+      cmocka_unit_test(keys),        cmocka_unit_test(one_rank),        cmocka_unit_test(shares),
+      cmocka_unit_test(ranks_times), cmocka_unit_test(random_networks),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
