@@ -49,6 +49,7 @@ typedef struct sn_shared_row {
   uint64_t hop_bytes;          /* of a stage of a pipeline: the largest thing that it sends or receives */
   int64_t forward_ns, backward_ns, update_ns; /* of a stage: of all micro-batches, without waiting for its neighbours */
   int64_t weights_ns;                         /* of backward what makes gradients of weights apart (zb-h1) */
+  bool uneven;                                /* of a stage: rounds of its plan are not alike (sn_rounds_of()) */
   int64_t bubble_ns;                          /* of a pipeline: what the slowest stage waits for others */
   int64_t transfer_ns;                        /* all lanes of transfers busy */
   int64_t exposed_ns;                         /* the iteration without the compute lane's work: what nothing hides */

@@ -35,7 +35,7 @@ typedef struct maker {
   sn__edit e;
   const sn_route *whole;
   const sn_mesh *mesh;
-  uint32_t parts, micros;
+  uint32_t parts, micros, placed; /* placed: micro-batches that have places for what is received, with those that run */
   uint32_t *part_of_layer, *part_of_step, *maker; /* maker: per tensor, the part that has made it; SN_NONE: none yet */
   part *all;
   uint32_t *number; /* per tensor of the whole: among those that the stage's steps touch; SN_NONE: none of them does */
@@ -258,7 +258,7 @@ static void buffers(maker *m, bool holds) {
   uint32_t step = SN_NONE;
   for (uint32_t p = 0; p < m->parts; p++) {
     const list *lists[] = {&m->all[p].given, &m->all[p].given_gradients};
-    for (uint32_t n = 0; n < 2 * m->micros && is_mine(m, p); n++) {
+    for (uint32_t n = 0; n < 2 * m->placed && is_mine(m, p); n++) {
       const list *l = lists[n % 2];
       if (holds) hold_all(m, l, n / 2);
       if (holds || l->n == 0) continue;
@@ -367,7 +367,7 @@ static sn_status number_own(maker *m) {
       if (*number == SN_NONE) *number = m->numbers++;
     }
   }
-  size_t copies = ((size_t)m->micros * m->numbers + 1) * sizeof *m->copy;
+  size_t copies = ((size_t)m->placed * m->numbers + 1) * sizeof *m->copy;
   m->copy = malloc(copies);
   m->runs = sn_arena_alloc(m->e.route->arena, (size_t)m->micros * m->n_runs, sizeof *m->runs);
   if (!m->copy || !m->runs) return sn_fail_memory(m->err);
@@ -455,6 +455,7 @@ sn_route *sn__stage(const sn_route *whole, sn_iteration iteration, sn_err *err) 
              .parts = sn_mesh_size(&iteration.mesh, SN_MESH_PP) * sn_mesh_chunks(&iteration.mesh),
              .micros = iteration.mesh.micros > 1 ? iteration.mesh.micros : 1,
              .err = err};
+  m.placed = m.micros + iteration.mesh.idle;
   sn_status status = prepare(&m);
   if (status == SN_OK) status = write(&m);
   if (status == SN_OK) status = hand_over(&m, m.e.route, err);

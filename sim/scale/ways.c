@@ -41,44 +41,65 @@ static sn_way *add(search *s, const sn_mesh *mesh, sn_strategy strategy, uint32_
   return w;
 }
 
-/* Of a pipeline what its stages take together; its runs live as long as the ways. */
-static sn_status play_stages(search *s, const sn_net *net, const sn_options *options, sn_strategy strategy,
-                             sn_result *result) {
-  sn_run **grown = realloc(s->ways->runs, (s->ways->n_runs + 1) * sizeof(sn_run *));
-  if (!grown) return sn_fail_memory(s->err);
-  s->ways->runs = grown;
-  sn_run *run = sn_stages_simulate(s->wish->spec, net, s->wish->device, &strategy, 1, options, s->err);
-  if (!run) return s->err->code;
-  s->ways->runs[s->ways->n_runs++] = run;
-  *result = run->results[0];
-  return SN_OK;
+/* Whether it is worth a plan: what no plan goes below is no more than there is. */
+static bool note_bound(search *s, const sn_mesh *mesh, sn_strategy strategy, uint32_t batch, uint64_t bound) {
+  if (bound <= s->wish->device->memory_bytes) return true;
+  sn_way *w = batch == 1 ? add(s, mesh, strategy, batch) : NULL;
+  if (w) w->device_bytes = bound;
+  return false;
 }
 
-/* Whether a larger batch is worth trying. The planner is of the way, of a pipeline of its first stage, which has the most
- * in flight. */
-static bool play(search *s, sn_planner *planner, const sn_net *net, const sn_options *options, sn_strategy strategy) {
-  uint64_t memory = s->wish->device->memory_bytes, bound;
-  const sn_mesh *mesh = &options->iteration.mesh;
-  const uint32_t batch = net->batch;
-  if (sn_planner_bound(planner, strategy, &bound, s->err) != SN_OK) return false;
-  if (bound > memory && batch > 1) return false;
-  sn_way *w = add(s, mesh, strategy, batch);
+/* Whether a larger batch is worth trying. */
+static bool note_result(search *s, const sn_mesh *mesh, sn_strategy strategy, uint32_t batch, const sn_result *result) {
+  sn_way *w = result->fits || batch == 1 ? add(s, mesh, strategy, batch) : NULL;
   if (!w) return false;
-  w->device_bytes = bound;
-  if (bound > memory) return false;
-  sn_result *result = sn_arena_alloc(s->ways->arena, 1, sizeof *result);
-  if (!result) return sn_fail_memory(s->err), false;
-  if (sn_mesh_size(mesh, SN_MESH_PP) > 1)
-    play_stages(s, net, options, strategy, result);
-  else
-    sn_planner_result(planner, strategy, memory, s->ways->arena, result, s->err);
-  if (s->err->code != SN_OK) return false;
-  if (!result->fits && batch > 1) return s->ways->n_all--, false;
   w->result = result;
   w->fits = result->fits;
   w->device_bytes = result->fits ? result->peak_device_bytes : result->least_device_bytes;
   w->images_per_second = result->images_per_second;
   return result->fits;
+}
+
+static bool play(search *s, sn_planner *planner, const sn_net *net, const sn_mesh *mesh, sn_strategy strategy) {
+  uint64_t memory = s->wish->device->memory_bytes, bound;
+  if (sn_planner_bound(planner, strategy, &bound, s->err) != SN_OK || !note_bound(s, mesh, strategy, net->batch, bound))
+    return false;
+  sn_result *result = sn_arena_alloc(s->ways->arena, 1, sizeof *result);
+  if (!result) return sn_fail_memory(s->err), false;
+  if (sn_planner_result(planner, strategy, memory, s->ways->arena, result, s->err) != SN_OK) return false;
+  return note_result(s, mesh, strategy, net->batch, result);
+}
+
+/* What stages take together by some strategies; the run lives as long as the ways. */
+static const sn_result *play_stages(search *s, const sn_net *net, const sn_options *options,
+                                    const sn_strategy *strategies, uint32_t n) {
+  sn_run **grown = realloc(s->ways->runs, (s->ways->n_runs + 1) * sizeof(sn_run *));
+  if (!grown) return sn_fail_memory(s->err), NULL;
+  s->ways->runs = grown;
+  sn_run *run = sn_stages_brief(s->wish->spec, net, s->wish->device, strategies, n, options, net->batch > 1, s->err);
+  if (run) s->ways->runs[s->ways->n_runs++] = run;
+  return run ? run->results : NULL;
+}
+
+/* All strategies of a pipeline that go on. The planner is of its first stage, which has the most in flight. */
+static sn_status play_pipeline(search *s, sn_planner *planner, const sn_net *net, const sn_options *options,
+                               bool *goes_on) {
+  const sn_mesh *mesh = &options->iteration.mesh;
+  sn_strategy played[SN_WAYS_STRATEGIES];
+  uint64_t bounds[SN_WAYS_STRATEGIES];
+  uint32_t n = 0, next = 0;
+  for (uint32_t i = 0; i < s->wish->n_strategies; i++) {
+    if (!goes_on[i]) continue;
+    if (sn_planner_bound(planner, s->wish->strategies[i], &bounds[i], s->err) != SN_OK) return s->err->code;
+    if (bounds[i] <= s->wish->device->memory_bytes) played[n++] = s->wish->strategies[i];
+  }
+  const sn_result *results = n > 0 ? play_stages(s, net, options, played, n) : NULL;
+  for (uint32_t i = 0; i < s->wish->n_strategies && s->err->code == SN_OK; i++) {
+    sn_strategy strategy = s->wish->strategies[i];
+    goes_on[i] = goes_on[i] && note_bound(s, mesh, strategy, net->batch, bounds[i]) && results &&
+                 note_result(s, mesh, strategy, net->batch, &results[next++]);
+  }
+  return s->err->code;
 }
 
 /* ---- one mesh ---- */
@@ -101,10 +122,13 @@ static uint32_t batches_of(const search *s, const sn_mesh *mesh, uint32_t batch,
   return held % once == 0 && held / once <= SN_ITERATION_BATCHES ? (uint32_t)(held / once) : 0;
 }
 
-/* Of a pipeline its first stage's. */
+/* Of a pipeline its first stage's: of two micro-batches, the second of which adds its gradients, its steps are as large as
+ * of all. */
 static sn_options planned(sn_options options) {
+  const uint32_t micros = options.iteration.accumulate;
   if (sn_mesh_size(&options.iteration.mesh, SN_MESH_PP) > 1) {
-    options.iteration.mesh.micros = options.iteration.accumulate;
+    options.iteration.mesh.micros = micros < 2 ? micros : 2;
+    options.iteration.mesh.idle = micros - options.iteration.mesh.micros;
     options.iteration.accumulate = 1;
   }
   return options;
@@ -122,9 +146,11 @@ static sn_status try_batches(search *s, const sn_mesh *mesh, const sn_options *o
     if (s->accumulate < sn_mesh_size(mesh, SN_MESH_PP)) continue; /* 0 too: it is uneven */
     const sn_options of_planner = planned(own);                   /* which outlive it */
     sn_planner *planner = sn_planner_new(s->nets[b], s->wish->device, &of_planner, s->err);
+    if (planner && sn_mesh_size(mesh, SN_MESH_PP) > 1) play_pipeline(s, planner, s->nets[b], &own, goes_on);
     left = 0;
     for (uint32_t i = 0; planner && i < s->wish->n_strategies && s->err->code == SN_OK; i++) {
-      if (goes_on[i]) goes_on[i] = play(s, planner, s->nets[b], &own, s->wish->strategies[i]);
+      if (goes_on[i] && sn_mesh_size(mesh, SN_MESH_PP) == 1)
+        goes_on[i] = play(s, planner, s->nets[b], mesh, s->wish->strategies[i]);
       left += goes_on[i];
     }
     sn_planner_free(planner);

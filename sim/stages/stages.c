@@ -6,6 +6,7 @@
 #include "sim/cluster/collective.h"
 #include "sim/device/device.h"
 #include "sim/parallel/pipeline.h"
+#include "sim/parallel/rounds.h"
 #include "sim/parallel/times.h"
 #include "sim/stages/match.h"
 
@@ -20,8 +21,9 @@ typedef struct maker {
   const sn_options *options;
   const sn_mesh *mesh;
   uint32_t stages, chunks, micros;
+  bool brief, only_fits; /* sn_stages_brief() */
   sn_pipeline *pipeline;
-  sn_match *match;
+  sn_match *match;   /* NULL: of a brief answer */
   sn_planner *first; /* of stage 0: what all stages share is made once */
   sn_options first_options;
   sn_cluster cluster;
@@ -48,6 +50,13 @@ static uint64_t least_so_far(const maker *m, uint32_t stage) {
   return least;
 }
 
+/* What the least is not looked for below: of what runs nobody asks a brief answer for it. */
+static uint64_t least_of_interest(const maker *m, uint32_t stage) {
+  if (m->only_fits) return UINT64_MAX;
+  uint64_t least = least_so_far(m, stage), memory = m->device->memory_bytes;
+  return m->brief && least < memory ? memory : least;
+}
+
 sn_options sn_stages_options(const sn_options *options, uint32_t stage) {
   sn_options own = *options;
   own.iteration.accumulate = 1;
@@ -56,15 +65,17 @@ sn_options sn_stages_options(const sn_options *options, uint32_t stage) {
   return own;
 }
 
-/* The stage's own question. */
-static sn_run *ask(maker *m, uint32_t stage) {
-  sn_options own, *options = stage == 0 ? &m->first_options : &own;
+/* The stage's own question, of an update of which so many micro-batches run. */
+static sn_run *ask_running(maker *m, uint32_t stage, uint32_t micros) {
+  sn_options own, *options = m->first ? &own : &m->first_options;
   *options = sn_stages_options(m->options, stage);
-  options->least_of_interest = least_so_far(m, stage);
+  options->iteration.mesh.micros = micros;
+  options->iteration.mesh.idle = m->micros - micros;
+  options->least_of_interest = least_of_interest(m, stage);
   sn_planner *planner = sn_planner_new_stage(m->first, m->net, m->device, options, m->err);
   sn_run *run = planner ? sn_planner_run(planner, m->spec, m->strategies, m->n_strategies, m->err) : NULL;
-  if (run) note_route(m, planner);
-  if (stage == 0)
+  if (run && m->match) note_route(m, planner);
+  if (!m->first)
     m->first = planner;
   else
     sn_planner_free(planner);
@@ -72,6 +83,32 @@ static sn_run *ask(maker *m, uint32_t stage) {
   if (run) sn_fail(m->err, SN_BAD_INPUT, "stage %u: %s", stage, run->failures[0].reason);
   sn_run_free(run);
   return NULL;
+}
+
+static bool is_uneven(const sn_run *run) {
+  for (uint32_t i = 0; i < run->n_results; i++)
+    if (run->results[i].shared.uneven) return true;
+  return false;
+}
+
+/* In brief with one round for many, where they are alike. */
+static sn_run *ask(maker *m, uint32_t stage) {
+  sn_mesh mesh = *m->mesh;
+  mesh.stage = stage;
+  sn_run *run = ask_running(m, stage, m->brief ? sn_rounds_running(&mesh, m->micros) : m->micros);
+  if (!run || !is_uneven(run)) return run;
+  sn_run_free(run);
+  return ask_running(m, stage, m->micros);
+}
+
+/* By no strategy do all of the stages so far run. */
+static bool is_hopeless(const maker *m, uint32_t stages) {
+  for (uint32_t i = 0; i < m->n_strategies; i++) {
+    bool fits = true;
+    for (uint32_t s = 0; s < stages && fits; s++) fits = m->of[s]->results[i].fits;
+    if (fits) return false;
+  }
+  return true;
 }
 
 /* ---- time ---- */
@@ -160,35 +197,51 @@ static sn_status make(maker *m) {
     m->run = NULL;
     return sn_fail_memory(m->err);
   }
-  for (uint32_t s = 0; s < m->stages && m->err->code == SN_OK; s++) m->of[s] = ask(m, s);
-  if (m->err->code == SN_OK) sn_match_judge(m->match, NULL, m->err);
+  uint32_t asked = 0;
+  bool hopeless = false;
+  for (; asked < m->stages && m->err->code == SN_OK && !hopeless; asked++) {
+    m->of[asked] = ask(m, asked);
+    hopeless = m->only_fits && m->of[asked] && is_hopeless(m, asked + 1);
+  }
+  if (m->err->code == SN_OK && m->match) sn_match_judge(m->match, NULL, m->err);
   if (m->of[0]) *m->run = *m->of[0];
   m->run->arena = arena;
   m->run->results = results;
   m->run->stages = m->of;
-  m->run->n_stages = m->stages;
+  m->run->n_stages = asked;
   m->run->conditions.accumulate = m->micros;
-  for (uint32_t i = 0; i < m->n_strategies && m->err->code == SN_OK; i++) join(m, i);
+  for (uint32_t i = 0; i < m->n_strategies && m->err->code == SN_OK && !hopeless; i++) join(m, i);
   return m->err->code;
+}
+
+static sn_run *simulate(maker *m) {
+  bool assumed;
+  sn_err *err = m->err;
+  m->mesh = &m->options->iteration.mesh;
+  m->stages = sn_mesh_size(m->mesh, SN_MESH_PP);
+  m->chunks = sn_mesh_chunks(m->mesh);
+  m->micros = sn_iteration_batches(m->options->iteration);
+  if (m->stages <= 1) return sn_simulate(m->spec, m->net, m->device, m->strategies, m->n_strategies, m->options, err);
+  if (sn_mesh_cluster(m->mesh, &m->options->cluster, m->device, &m->cluster, &assumed, err) != SN_OK) return NULL;
+  m->pipeline = sn_pipeline_new(sn_pipeline_kind_of(m->mesh), m->stages, m->micros, m->chunks, err);
+  m->match = m->pipeline && !m->brief ? sn_match_new(m->stages, err) : NULL;
+  if (err->code == SN_OK) make(m);
+  sn_planner_free(m->first);
+  sn_match_free(m->match);
+  sn_pipeline_free(m->pipeline);
+  if (err->code == SN_OK) return m->run;
+  sn_run_free(m->run);
+  return NULL;
 }
 
 sn_run *sn_stages_simulate(const char *spec, const sn_net *net, const sn_device *device, const sn_strategy *strategies,
                            uint32_t n_strategies, const sn_options *options, sn_err *err) {
-  const sn_mesh *mesh = &options->iteration.mesh;
-  bool assumed;
-  maker m = {spec, net, device, strategies, n_strategies, options, mesh, .err = err};
-  m.stages = sn_mesh_size(mesh, SN_MESH_PP);
-  m.chunks = sn_mesh_chunks(mesh);
-  m.micros = sn_iteration_batches(options->iteration);
-  if (m.stages <= 1) return sn_simulate(spec, net, device, strategies, n_strategies, options, err);
-  if (sn_mesh_cluster(mesh, &options->cluster, device, &m.cluster, &assumed, err) != SN_OK) return NULL;
-  m.pipeline = sn_pipeline_new(sn_pipeline_kind_of(mesh), m.stages, m.micros, m.chunks, err);
-  m.match = m.pipeline ? sn_match_new(m.stages, err) : NULL;
-  if (m.match) make(&m);
-  sn_planner_free(m.first);
-  sn_match_free(m.match);
-  sn_pipeline_free(m.pipeline);
-  if (err->code == SN_OK) return m.run;
-  sn_run_free(m.run);
-  return NULL;
+  maker m = {spec, net, device, strategies, n_strategies, options, .err = err};
+  return simulate(&m);
+}
+
+sn_run *sn_stages_brief(const char *spec, const sn_net *net, const sn_device *device, const sn_strategy *strategies,
+                        uint32_t n_strategies, const sn_options *options, bool only_fits, sn_err *err) {
+  maker m = {spec, net, device, strategies, n_strategies, options, .brief = true, .only_fits = only_fits, .err = err};
+  return simulate(&m);
 }
