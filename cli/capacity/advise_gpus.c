@@ -10,6 +10,7 @@
 #include "sim/scale/ways.h"
 
 #include <inttypes.h>
+#include <unistd.h>
 
 enum { SHOWN = 24 /* rows of the table */, ACCUMULATE = 4 /* a column of it */ };
 
@@ -37,6 +38,11 @@ static sn_status check_nodes(const sn_question *q, sn_err *err) {
   return SN_OK;
 }
 
+static uint32_t count_processors(void) {
+  long processors = sysconf(_SC_NPROCESSORS_ONLN);
+  return processors < 1 ? 1 : (uint32_t)processors;
+}
+
 static sn_ways *find(const sn_question *q, sn_err *err) {
   sn_strategy strategies[SN_ARGS_STRATEGIES];
   sn_ways_wish wish = {.spec = q->args->net,
@@ -46,7 +52,8 @@ static sn_ways *find(const sn_question *q, sn_err *err) {
                        .options = &q->options,
                        .gpus = q->args->gpus,
                        .global_batch = q->args->global_batch,
-                       .strategies = strategies};
+                       .strategies = strategies,
+                       .threads = count_processors()};
   if (check_nodes(q, err) != SN_OK) return NULL;
   if (sn_gpus_strategies(q, strategies, &wish.n_strategies, err) != SN_OK) return NULL;
   sn_out_progress("trying every split ...");

@@ -10,6 +10,7 @@
 #include "sim/graph/freeze.h"
 #include "sim/graph/resident.h"
 #include "sim/graph/route.h"
+#include "sim/parallel/rounds.h"
 #include "sim/parallel/times.h"
 #include "sim/plan/cursor.h"
 #include "sim/plan/high_water.h"
@@ -211,18 +212,48 @@ static int64_t busy_computing(const sn_result_source *s) {
   return busy;
 }
 
+/* What rounds take that stand for others (sn_rounds_of()), all that they stand for. */
+typedef struct rounds_taken {
+  int64_t all, computing, transfers;
+} rounds_taken;
+
+/* When a step begins to compute. */
+static int64_t begin_of(const sn_result_source *s, uint32_t step) {
+  for (uint32_t i = 0; i < s->plan->n_instrs; i++) {
+    const sn_instr *instr = &s->plan->instrs[i];
+    if (instr->kind == SN_COMPUTE && instr->id == step && !instr->rerun) return s->trace->spans[i].begin_ns;
+  }
+  return 0;
+}
+
+static rounds_taken take_rounds(const sn_result_source *s) {
+  const sn_rounds rounds = sn_rounds_of(s->plan->route);
+  rounds_taken t = {0};
+  if (rounds.again == 0) return t;
+  t.all = rounds.again * (begin_of(s, rounds.end) - begin_of(s, rounds.first));
+  for (uint32_t i = 0; i < s->plan->n_instrs; i++) {
+    const sn_instr *instr = &s->plan->instrs[i];
+    if (instr->kind != SN_COMPUTE || instr->step < rounds.first || instr->step >= rounds.end) continue;
+    int64_t ns = rounds.again * (s->trace->spans[i].end_ns - s->trace->spans[i].begin_ns);
+    *(sn_lane_transfers((sn_lane)instr->lane) ? &t.transfers : &t.computing) += ns;
+  }
+  return t;
+}
+
 /* What a stage of a pipeline takes: its forward and backward share what it waits for within itself. */
-static void add_stage(const sn_result_source *s, sn_shared_row *shared) {
+static void add_stage(const sn_result_source *s, const rounds_taken *others, sn_shared_row *shared) {
   const sn_route *route = s->plan->route;
+  const sn_rounds rounds = sn_rounds_of(route);
   int64_t busy[SN_PASSES] = {0}, put_off = 0;
   for (uint32_t i = 0; i < s->plan->n_instrs; i++) {
     const sn_instr *instr = &s->plan->instrs[i];
     if (instr->kind != SN_COMPUTE || sn_lane_transfers((sn_lane)instr->lane)) continue;
     int64_t ns = s->trace->spans[i].end_ns - s->trace->spans[i].begin_ns;
+    if (instr->step >= rounds.first && instr->step < rounds.end) ns *= 1 + (int64_t)rounds.again;
     busy[instr->rerun ? SN_BACKWARD : route->steps[instr->id].pass] += ns;
     put_off += route->steps[instr->id].put_off && !instr->rerun ? ns : 0;
   }
-  int64_t work = s->trace->end_ns - busy[SN_UPDATE], both = busy[SN_FORWARD] + busy[SN_BACKWARD];
+  int64_t work = s->trace->end_ns + others->all - busy[SN_UPDATE], both = busy[SN_FORWARD] + busy[SN_BACKWARD];
   shared->update_ns = busy[SN_UPDATE];
   shared->forward_ns = both > 0 ? (int64_t)((double)work * (double)busy[SN_FORWARD] / (double)both) : 0;
   shared->weights_ns = both > 0 ? (int64_t)((double)work * (double)put_off / (double)both) : 0;
@@ -244,8 +275,12 @@ static void add_transfers(const sn_result_source *s, sn_result *r) {
   shared->reduced_bytes = sums.bytes[SN_ALL_REDUCE];
   shared->sent_bytes = batches * (sums.bytes[SN_SEND] + sums.bytes[SN_RECEIVE]);
   for (uint32_t lane = SN_CORUN_LANES; lane < SN_LANES; lane++) shared->transfer_ns += s->trace->busy_ns[lane];
-  shared->exposed_ns = r->iteration_ns > r->compute_ns ? r->iteration_ns - r->compute_ns : 0;
-  if (route->micros > 0) add_stage(s, shared);
+  const rounds_taken others = take_rounds(s);
+  int64_t iteration = r->iteration_ns + others.all, computing = r->compute_ns + others.computing;
+  shared->transfer_ns += others.transfers;
+  shared->exposed_ns = iteration > computing ? iteration - computing : 0;
+  shared->uneven = s->trace->uneven;
+  if (route->micros > 0) add_stage(s, &others, shared);
 }
 
 /* A batch that another one follows takes the time up to the updates. */

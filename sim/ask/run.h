@@ -50,6 +50,7 @@ typedef struct sn_shared_row {
   uint32_t blocks, in_flight;  /* of a stage: how many, and micro-batches of a part of it kept at once, at most */
   int64_t forward_ns, backward_ns, update_ns; /* of a stage: of all micro-batches, without waiting for its neighbours */
   int64_t weights_ns;                         /* of backward what makes gradients of weights apart (zb-h1) */
+  bool uneven;         /* of a stage: rounds of its plan are not alike (sn_rounds_of()) */
   int64_t bubble_ns;   /* of a pipeline: what the slowest stage waits for others if links took no time */
   int64_t transfer_ns; /* all lanes of transfers busy; of a pipeline with what the slowest stage sends and receives */
   int64_t exposed_ns;  /* the iteration without the compute lane's work, and without the bubble: what nothing hides */

@@ -67,6 +67,7 @@ typedef struct sn_mesh {
   bool view;              /* dp: gradient_as_bucket_view */
   uint32_t schedule;      /* pp: sn_mesh_schedule, or SN_SCHEDULE_INTERLEAVED and chunks */
   uint32_t stage, micros; /* pp, not asked for: of whose GPU a route is, and micro-batches an update (0: one) */
+  uint32_t idle;          /* the same: micro-batches beside those, for which rounds of them stand (sn_rounds_of()) */
   uint32_t n_units;       /* pp: parts whose blocks are said one by one; 0: as many in each as in any other */
   uint16_t units[SN_MESH_UNITS];
   bool loss_whole;         /* tp: logits are gathered ahead of the loss */

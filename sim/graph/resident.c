@@ -145,7 +145,8 @@ void sn_resident_walk_all(sn_resident_walk *w) {
   }
   bool beside = w->dialect->fork_copies && !w->iteration.inference;
   const sn_mesh *mesh = &w->iteration.mesh; /* of a stage of a pipeline its layers alone, and batches of an update */
-  const uint32_t stages = sn_mesh_size(mesh, SN_MESH_PP), batches = mesh->micros > 1 ? mesh->micros : 1;
+  const uint32_t stages = sn_mesh_size(mesh, SN_MESH_PP);
+  const uint32_t batches = (mesh->micros > 1 ? mesh->micros : 1) + mesh->idle;
   sn_mesh_parts parts = {0};
   if (stages > 1) parts = sn_mesh_parts_of(w->net, mesh);
   for (uint32_t i = 0; i < w->net->n_layers; i++) {

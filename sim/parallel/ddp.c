@@ -36,6 +36,7 @@ typedef struct maker {
   uint32_t width;
   uint32_t *bucket_of; /* per parameter; SN_NONE: not trained */
   uint32_t *made;      /* per parameter: step of the whole in which its gradient is whole; SN_NONE */
+  bool *makes;         /* per step of the whole: some gradient is whole behind it */
   bucket *buckets;
   uint32_t n_buckets;
 } maker;
@@ -131,8 +132,8 @@ static void write(maker *m, bool accumulates) {
       copy_update(m, s);
     else
       sn__edit_copy(&m->e, s);
-    if (backward) copy_in(m, s);
-    if (backward) reduce(m, s);
+    if (backward && m->makes[s]) copy_in(m, s);
+    if (backward && m->makes[s]) reduce(m, s);
     if (s + 1 == w->first_update) copy_back(m, accumulates);
   }
 }
@@ -144,10 +145,14 @@ static sn_status prepare(maker *m, sn_iteration iteration, sn_err *err) {
   m->bucket_of = calloc(parameters, sizeof *m->bucket_of);
   m->made = calloc(parameters, sizeof *m->made);
   m->buckets = calloc(parameters, sizeof *m->buckets);
-  if (!m->bucket_of || !m->made || !m->buckets) return sn_fail_memory(err);
+  m->makes = calloc((size_t)m->whole->n_steps + 1, sizeof *m->makes);
+  if (!m->bucket_of || !m->made || !m->buckets || !m->makes) return sn_fail_memory(err);
   if (sn__edit_begin(&m->e, m->whole, err) != SN_OK) return err->code;
-  if (sn__groups_find_made(&m->g, m->whole, m->made, err) == SN_OK) fill_buckets(m);
-  return err->code;
+  if (sn__groups_find_made(&m->g, m->whole, m->made, err) != SN_OK) return err->code;
+  for (uint32_t p = 0; p < m->g.n_parameters; p++)
+    if (m->made[p] != SN_NONE) m->makes[m->made[p]] = true;
+  fill_buckets(m);
+  return SN_OK;
 }
 
 sn_route *sn__ddp(const sn_route *whole, sn_iteration iteration, sn_err *err) {
@@ -159,6 +164,7 @@ sn_route *sn__ddp(const sn_route *whole, sn_iteration iteration, sn_err *err) {
   free(m.bucket_of);
   free(m.made);
   free(m.buckets);
+  free(m.makes);
   sn__groups_clear(&m.g);
   return route;
 }

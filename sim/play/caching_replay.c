@@ -49,7 +49,9 @@ typedef struct replay {
   uint32_t *kept; /* per tensor: the block of an accumulated gradient; 0: none. NULL: none accumulates */
   uint32_t iteration, micro_batch;            /* from 1 on, 0: before the first; from 0 on */
   uint32_t next_before, n_made, next_request; /* what is done next; how many are made */
-  sn_caching_figures before;                  /* of the first iteration */
+  uint32_t *extra;           /* blocks that rounds took which came again and that nobody has given back */
+  uint32_t again, n_extra;   /* how many came again in this iteration */
+  sn_caching_figures before; /* of the first iteration */
   sn_caching_replayed result;
   bool brief; /* nothing but whether it fits is asked: the last iteration is over when nothing more is taken */
 } replay;
@@ -63,9 +65,17 @@ static void replay_free(replay *r) {
   free(r);
 }
 
-/* `blocks` and `kept`. */
+/* `blocks` and `kept`, or `extra`: a stage's iteration is obeyed once. */
 static size_t blocks_bytes(const script *s) {
-  return ((size_t)s->route->n_tensors * (sn__caching_accumulates(s) ? 2 : 1) + 1) * sizeof(uint32_t);
+  size_t extra = (size_t)s->rounds.again * s->rounds.n_kept;
+  return ((size_t)s->route->n_tensors * (sn__caching_accumulates(s) ? 2 : 1) + extra + 1) * sizeof(uint32_t);
+}
+
+/* Behind `blocks`. */
+static void place(replay *r) {
+  uint32_t *behind = r->blocks + r->script->route->n_tensors;
+  r->kept = sn__caching_accumulates(r->script) ? behind : NULL;
+  r->extra = r->kept ? behind + r->script->route->n_tensors : behind;
 }
 
 static replay *replay_new(const script *s, uint64_t limit, sn_err *err) {
@@ -79,7 +89,7 @@ static replay *replay_new(const script *s, uint64_t limit, sn_err *err) {
   r->blocks = r->caching ? calloc(1, blocks_bytes(s)) : NULL;
   if (r->blocks) {
     r->figures = sn_caching_look(r->caching);
-    r->kept = sn__caching_accumulates(s) ? r->blocks + s->route->n_tensors : NULL;
+    place(r);
     return r;
   }
   if (r->caching) sn_fail_memory(err);
@@ -96,7 +106,7 @@ static replay *replay_copy(const replay *r, sn_err *err) {
   if (copy->caching && copy->blocks) {
     memcpy(copy->blocks, r->blocks, blocks_bytes(r->script));
     copy->figures = sn_caching_look(copy->caching);
-    copy->kept = r->kept ? copy->blocks + r->script->route->n_tensors : NULL;
+    place(copy);
     return copy;
   }
   replay_free(copy);
@@ -213,21 +223,59 @@ static sn_status obey(replay *r, const request *q, sn_err *err) {
   }
 }
 
-/* All requests once, without those of updates where another micro-batch follows; then what is still held goes. */
-static sn_status obey_all(replay *r, bool last, sn_err *err) {
+/* Up to a request, without those of updates where another micro-batch follows. */
+static sn_status obey_until(replay *r, uint32_t end, bool last, sn_err *err) {
   const script *s = r->script;
-  bool ends = r->brief && last && r->iteration == SN_CACHING_ITERATIONS;
-  uint32_t n = ends ? s->n_until_taken : s->n_requests;
-  for (uint32_t i = r->next_request; i < n; i++) {
+  for (uint32_t i = r->next_request; i < end; i++) {
     const request *q = &s->requests[i];
     r->next_request = i;
     sn_status status = last || s->plan->instrs[q->instr].step < s->route->first_update ? obey(r, q, err) : SN_OK;
     if (status != SN_OK) return status;
   }
+  r->next_request = end;
+  return SN_OK;
+}
+
+/* What the round behind would find is what it found itself. */
+static void turn_back(replay *r) {
+  const sn__caching_rounds *rounds = &r->script->rounds;
+  for (uint32_t i = 0; i < rounds->n_kept; i++) {
+    r->extra[r->n_extra++] = r->blocks[rounds->kept[i]];
+    r->blocks[rounds->kept[i]] = 0;
+  }
+  for (uint32_t i = 0; i < rounds->n_moves; i++) {
+    r->blocks[rounds->to[i]] = r->blocks[rounds->from[i]];
+    r->blocks[rounds->from[i]] = 0;
+  }
+  r->next_request = rounds->first;
+  r->again++;
+}
+
+/* Of a stage of a pipeline. */
+static COLD sn_status obey_rounds(replay *r, bool last, sn_err *err) {
+  const sn__caching_rounds *rounds = &r->script->rounds;
+  sn_status status = SN_OK;
+  while (r->again < rounds->again) {
+    if ((status = obey_until(r, rounds->end, last, err)) != SN_OK) return status;
+    turn_back(r);
+  }
+  if (r->n_extra > 0) status = obey_until(r, rounds->given, last, err);
+  if (status != SN_OK) return status;
+  for (; r->n_extra > 0; r->n_extra--) sn_caching_give(r->caching, r->extra[r->n_extra - 1]);
+  return SN_OK;
+}
+
+/* All requests once; then what is still held goes. */
+static sn_status obey_all(replay *r, bool last, sn_err *err) {
+  const script *s = r->script;
+  bool ends = r->brief && last && r->iteration == SN_CACHING_ITERATIONS;
+  sn_status status = s->rounds.again > 0 ? obey_rounds(r, last, err) : SN_OK;
+  if (status == SN_OK) status = obey_until(r, ends ? s->n_until_taken : s->n_requests, last, err);
+  if (status != SN_OK) return status;
   bool all_given = ends || (last && s->gives_all);
   for (uint32_t t = 0; t < s->route->n_tensors && !all_given; t++)
     if (r->blocks[t]) give_tensor(r, t, sn__caching_is_gradient(s, t));
-  r->next_request = 0;
+  r->next_request = r->again = 0;
   return SN_OK;
 }
 
@@ -314,7 +362,7 @@ static bool loses_next(const search *s, sn_caching_range range, sn_caching_range
 static bool is_near(const search *s) {
   const replay *last = s->n_states > s->n_older ? s->states[s->n_states - 1] : NULL;
   return last && last->iteration == s->now->iteration && last->micro_batch == s->now->micro_batch &&
-         s->now->next_request - last->next_request < NEAR;
+         last->again == s->now->again && s->now->next_request - last->next_request < NEAR;
 }
 
 /* The driver is about to be asked, first for so much that `needed` bytes are reserved then. Where it refuses, what it
@@ -365,6 +413,7 @@ static void find_next(search *s) {
 static bool is_further(const replay *r, const replay *other) {
   if (r->iteration != other->iteration) return r->iteration > other->iteration;
   if (r->micro_batch != other->micro_batch) return r->micro_batch > other->micro_batch;
+  if (r->again != other->again) return r->again > other->again;
   return r->next_request > other->next_request;
 }
 
@@ -422,11 +471,23 @@ static uint64_t round_up(uint64_t bytes, uint64_t step) {
   return sn_ceil_div(bytes, step) * step;
 }
 
+/* What rounds that come again leave behind. */
+static uint64_t extra_bytes(const script *s) {
+  uint64_t bytes = 0;
+  for (uint32_t i = s->rounds.first; i < s->rounds.end && s->rounds.n_kept > 0; i++)
+    if (s->requests[i].kind == SN__TAKE) bytes += s->requests[i].size.bytes;
+  for (uint32_t i = s->rounds.first; i < s->rounds.end && s->rounds.n_kept > 0; i++)
+    if (s->requests[i].kind == SN__GIVE) bytes -= s->requests[i].size.bytes;
+  return s->rounds.again * bytes;
+}
+
 /* No more than is allocated at the peak, whatever the limit. */
 static uint64_t least_allocated(const script *s) {
-  uint64_t live = 0, most = 0;
+  uint64_t live = 0, most = 0, extra = extra_bytes(s);
   for (uint32_t i = 0; i < s->load->n_before; i++) most = live += sn_caching_size_of(s->load->before[i]).bytes;
   for (const request *q = s->requests; q < s->requests + s->n_requests; q++) {
+    if (extra > 0 && q == s->requests + s->rounds.end) live += extra;
+    if (extra > 0 && q == s->requests + s->rounds.given) live -= extra;
     most = sn_max(most, live + (q->kind == SN__GIVE ? 0 : q->size.bytes));
     if (q->kind == SN__TAKE || q->kind == SN__MAKE) live += q->size.bytes;
     if (q->kind == SN__GIVE) live -= q->size.bytes;

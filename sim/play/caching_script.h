@@ -17,6 +17,16 @@ typedef struct sn__caching_request {
   sn_caching_size size;
 } sn__caching_request;
 
+/* A round of requests that stands for more of the same (sn_rounds_of()): `again` times, when it is over and what it has
+ * taken for the next round counts as what it found, it comes again. */
+typedef struct sn__caching_rounds {
+  uint32_t first, end, again; /* requests; again 0: there is none */
+  uint32_t n_moves, n_kept;
+  uint32_t *to, *from; /* n_moves tensors: found by the round, and what lies in their place behind it */
+  uint32_t *kept;      /* n_kept tensors that it takes and nobody gives back before all are over .. */
+  uint32_t given;      /* .. but this request and those behind it */
+} sn__caching_rounds;
+
 typedef struct sn__caching_script {
   const sn_caching_load *load;
   const sn_plan *plan;
@@ -25,6 +35,7 @@ typedef struct sn__caching_script {
   uint32_t n_requests, n_until_taken; /* behind the latter nothing is taken but what is made once */
   sn__caching_request *requests;      /* of one iteration; the first one's makings in between */
   bool gives_all;                     /* whatever is taken is given back by a request */
+  sn__caching_rounds rounds;
 } sn__caching_script;
 
 /* To be cleared in any case. */

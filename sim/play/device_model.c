@@ -12,7 +12,10 @@ static sn_status reserve(void *self, const sn_plan *plan, sn_trace *trace, sn_er
   sn_device_model *m = self;
   m->plan = plan;
   m->trace = trace;
-  trace->known_ns = m->issued_ns = m->done_ns = 0;
+  trace->known_ns = m->issued_ns = m->done_ns = m->waited_ns = 0;
+  trace->uneven = false;
+  m->rounds = sn_rounds_of(plan->route);
+  m->done_before_ns = -1;
   memset(m->threads, 0, sizeof m->threads);
   trace->workspace_alloc_ns = m->allocator == SN_ALLOCATOR_CUDA ? m->device->malloc_ns : 0;
   trace->workspace_free_ns = m->allocator == SN_ALLOCATOR_CUDA ? m->device->free_ns : 0;
@@ -66,16 +69,41 @@ static int64_t compute_ns(const sn_device_model *m, const sn_instr *i, int64_t *
   return sn_costs_of(m->costs, route, step, i->algo);
 }
 
+/* How far the host is ahead behind all rounds that one stands for: as far as before each, or further by as much with each
+ * of them where the device never waits. */
+static void skip_rounds(sn_device_model *m) {
+  int64_t issued = m->issued_ns - m->issued_before_ns, done = m->done_ns - m->done_before_ns;
+  bool waits = m->waited_ns > m->waited_before_ns;
+  m->trace->uneven = waits ? done != issued : done < issued;
+  m->issued_ns += m->rounds.again * issued;
+  m->done_ns += m->rounds.again * done;
+  m->rounds.again = 0;
+}
+
+static void note_round(sn_device_model *m, uint32_t step) {
+  if (m->rounds.again == 0 || step < m->rounds.first) return;
+  if (step >= m->rounds.end) {
+    skip_rounds(m);
+  } else if (m->done_before_ns < 0) {
+    m->issued_before_ns = m->issued_ns;
+    m->done_before_ns = m->done_ns;
+    m->waited_before_ns = m->waited_ns;
+  }
+}
+
 /* The host issues one operation after another, ahead of the device where those of the device take longer; one that is
  * not issued yet is waited for. Copies that the device waits for are left out: they would only put the host further
  * ahead. */
-static int64_t wait_for_host(sn_device_model *m, uint32_t step, int64_t ns) {
+static int64_t wait_for_host(sn_device_model *m, const sn_instr *i, int64_t ns) {
   const sn_route *route = m->plan->route;
-  if (!route->dialect->eager && !route->work) return 0;   /* has no host */
-  if (route->steps[step].kernel == SN_TRANSFER) return 0; /* on a lane of its own */
-  m->issued_ns += sn_costs_host_ns(m->costs, route, &route->steps[step]);
+  const sn_step *step = &route->steps[i->id];
+  if (!route->dialect->eager && !route->work) return 0; /* has no host */
+  if (step->kernel == SN_TRANSFER) return 0;            /* on a lane of its own */
+  note_round(m, i->step);
+  m->issued_ns += sn_costs_host_ns(m->costs, route, step);
   int64_t wait = m->issued_ns > m->done_ns ? m->issued_ns - m->done_ns : 0;
   m->done_ns += wait + ns;
+  m->waited_ns += wait;
   return wait;
 }
 
@@ -99,7 +127,7 @@ static sn_status compute(void *self, uint32_t index, sn_err *err) {
   sn_status status = allocates ? hold_up(m, m->trace->workspace_alloc_ns, err) : SN_OK;
   int64_t known, ns = compute_ns(m, i, &known);
   m->trace->known_ns += known;
-  ns += wait_for_host(m, i->id, ns);
+  ns += wait_for_host(m, i, ns);
   if (status == SN_OK) status = sn_engine_run(m->engine, i->lane, ns, index, err);
   if (status == SN_OK && allocates) status = hold_up(m, m->trace->workspace_free_ns, err);
   return status;

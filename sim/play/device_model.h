@@ -15,6 +15,7 @@
 #include "sim/corun/times.h"
 #include "sim/device/cost.h"
 #include "sim/device/external.h"
+#include "sim/parallel/rounds.h"
 #include "sim/play/backend.h"
 #include "sim/policy/options.h"
 
@@ -30,6 +31,9 @@ typedef struct sn_device_model {
   sn_trace *trace;
   struct sn_engine *engine;
   int64_t issued_ns, done_ns; /* until when the host has issued what was played, and the device would have done it */
+  int64_t waited_ns;          /* what the device has waited for it */
+  sn_rounds rounds;           /* of the route; then what stood there when the round began */
+  int64_t issued_before_ns, done_before_ns, waited_before_ns;
   uint32_t threads[SN_LANES]; /* of the team that had the lane last; 0: none */
 } sn_device_model;
 

@@ -26,6 +26,7 @@ typedef struct sn_trace {
   int64_t workspace_alloc_ns, workspace_free_ns;
   int64_t known_ns; /* simulated: of the compute lane's time, what measured costs gave; the rest is formulas' */
   uint64_t events;
+  bool uneven; /* a round that stands for others takes another time than they (sn_rounds_of()) */
 } sn_trace;
 
 sn_status sn_trace_init(sn_trace *trace, const sn_plan *plan, sn_err *err);

@@ -35,6 +35,7 @@ typedef struct sn_ways_wish {
   uint32_t global_batch;         /* images an update of all GPUs; 0: as many as come out */
   const sn_strategy *strategies; /* of PyTorch */
   uint32_t n_strategies;
+  uint32_t threads; /* that try meshes; 0 and 1: the caller's alone */
 } sn_ways_wish;
 
 typedef struct sn_way {
@@ -52,15 +53,16 @@ typedef struct sn_way {
 
 typedef struct sn_ways {
   uint32_t n_all;
-  const sn_way *all;    /* those that fit first, fastest first, of equals with less memory; then by what they need */
-  uint32_t meshes;      /* that were asked about */
-  uint32_t uneven;      /* that were not, as none of their batches divides the global one */
-  struct sn_run **runs; /* of pipelines, whose results these are */
-  uint32_t n_runs;
-  struct sn_arena *arena;
+  const sn_way *all; /* those that fit first, fastest first, of equals with less memory; then by what they need */
+  uint32_t meshes;   /* that were asked about */
+  uint32_t uneven;   /* that were not, as none of their batches divides the global one */
+  /* whose the results are */
+  struct sn_run **runs;
+  struct sn_arena **arenas, *arena;
+  uint32_t n_runs, n_arenas;
 } sn_ways;
 
-/* SN_BAD_USAGE where no mesh of so many can be asked about, with the reason. That none fits is an answer. */
+/* The same whatever the number of threads. SN_BAD_USAGE where no mesh of so many can be asked about, with the reason. That none fits is an answer. */
 sn_ways *sn_ways_find(const sn_ways_wish *wish, sn_err *err);
 void sn_ways_free(sn_ways *ways);
 

@@ -168,7 +168,7 @@ sn_status sn_staged_result(sn_staged *s, sn_strategy strategy, uint64_t memory, 
                            sn_err *err) {
   sn__together all;
   if (s->count == 1) return sn_planner_result(s->planners[0], strategy, memory, arena, result, err);
-  if (sn__together_open(&all, s->net, s->device, s->whole, err) == SN_OK)
+  if (sn__together_open(&all, s->net, s->device, s->whole, true, err) == SN_OK)
     play(s, &all, strategy, memory, arena, result, err);
   sn__together_close(&all);
   return err->code;

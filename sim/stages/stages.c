@@ -2,6 +2,7 @@
 #include "sim/stages/stages.h"
 
 #include "base/arena.h"
+#include "sim/parallel/rounds.h"
 #include "sim/stages/together.h"
 
 #include <assert.h>
@@ -11,6 +12,7 @@ typedef struct maker {
   const char *spec;
   const sn_strategy *strategies;
   uint32_t n_strategies;
+  bool brief, only_fits; /* sn_stages_brief() */
   sn__together all;
   sn_planner *first; /* of stage 0: what all stages share is made once */
   sn_options first_options;
@@ -36,6 +38,13 @@ static uint64_t least_so_far(const maker *m, uint32_t stage) {
   return least;
 }
 
+/* What the least is not looked for below: of what runs nobody asks a brief answer for it. */
+static uint64_t least_of_interest(const maker *m, uint32_t stage) {
+  if (m->only_fits) return UINT64_MAX;
+  uint64_t least = least_so_far(m, stage), memory = m->all.device->memory_bytes;
+  return m->brief && least < memory ? memory : least;
+}
+
 sn_options sn_stages_options(const sn_options *options, uint32_t stage) {
   sn_options own = *options;
   own.iteration.accumulate = 1;
@@ -44,15 +53,17 @@ sn_options sn_stages_options(const sn_options *options, uint32_t stage) {
   return own;
 }
 
-/* The stage's own question. */
-static sn_run *ask(maker *m, uint32_t stage) {
-  sn_options own, *options = stage == 0 ? &m->first_options : &own;
+/* The stage's own question, of an update of which so many micro-batches run. */
+static sn_run *ask_running(maker *m, uint32_t stage, uint32_t micros) {
+  sn_options own, *options = m->first ? &own : &m->first_options;
   *options = sn_stages_options(m->all.options, stage);
-  options->least_of_interest = least_so_far(m, stage);
+  options->iteration.mesh.micros = micros;
+  options->iteration.mesh.idle = m->all.micros - micros;
+  options->least_of_interest = least_of_interest(m, stage);
   sn_planner *planner = sn_planner_new_stage(m->first, m->all.net, m->all.device, options, m->err);
   sn_run *run = planner ? sn_planner_run(planner, m->spec, m->strategies, m->n_strategies, m->err) : NULL;
   if (run) note_route(m, planner, stage);
-  if (stage == 0)
+  if (!m->first)
     m->first = planner;
   else
     sn_planner_free(planner);
@@ -60,6 +71,35 @@ static sn_run *ask(maker *m, uint32_t stage) {
   if (run) sn_fail(m->err, SN_BAD_INPUT, "stage %u: %s", stage, run->failures[0].reason);
   sn_run_free(run);
   return NULL;
+}
+
+static bool is_uneven(const sn_run *run) {
+  for (uint32_t i = 0; i < run->n_results; i++)
+    if (run->results[i].shared.uneven) return true;
+  return false;
+}
+
+/* In brief with one round for many, where they are alike; where they are not, or cannot be said to be, with all. */
+static sn_run *ask(maker *m, uint32_t stage) {
+  sn_mesh mesh = m->all.options->iteration.mesh;
+  mesh.stage = stage;
+  uint32_t running = m->brief ? sn_rounds_running(&mesh, m->all.micros) : m->all.micros;
+  sn_run *run = ask_running(m, stage, running);
+  bool is_answer = run ? !is_uneven(run) : m->err->code == SN_NO_MEMORY;
+  if (is_answer || running == m->all.micros) return run;
+  sn_run_free(run);
+  *m->err = (sn_err)SN_ERR_INIT;
+  return ask_running(m, stage, m->all.micros);
+}
+
+/* By no strategy do all of the stages so far run. */
+static bool is_hopeless(const maker *m, uint32_t stages) {
+  for (uint32_t i = 0; i < m->n_strategies; i++) {
+    bool fits = true;
+    for (uint32_t s = 0; s < stages && fits; s++) fits = m->of[s]->results[i].fits;
+    if (fits) return false;
+  }
+  return true;
 }
 
 /* What its plan is of. */
@@ -95,30 +135,43 @@ static sn_status make(maker *m) {
     m->run = NULL;
     return sn_fail_memory(m->err);
   }
-  for (uint32_t s = 0; s < m->all.stages && m->err->code == SN_OK; s++) {
-    m->of[s] = ask(m, s);
-    if (m->of[s]) describe(m, s);
+  uint32_t asked = 0;
+  bool hopeless = false;
+  for (; asked < m->all.stages && m->err->code == SN_OK && !hopeless; asked++) {
+    m->of[asked] = ask(m, asked);
+    if (m->of[asked]) describe(m, asked);
+    hopeless = m->only_fits && m->of[asked] && is_hopeless(m, asked + 1);
   }
   if (m->err->code == SN_OK) sn__together_judge(&m->all, m->err);
   if (m->of[0]) *m->run = *m->of[0];
   m->run->arena = arena;
   m->run->results = results;
   m->run->stages = m->of;
-  m->run->n_stages = m->all.stages;
+  m->run->n_stages = asked;
   m->run->conditions.accumulate = m->all.micros;
-  for (uint32_t i = 0; i < m->n_strategies && m->err->code == SN_OK; i++) join(m, i, &results[i]);
+  for (uint32_t i = 0; i < m->n_strategies && m->err->code == SN_OK && !hopeless; i++) join(m, i, &results[i]);
   return m->err->code;
+}
+
+static sn_run *simulate(maker *m, const sn_net *net, const sn_device *device, const sn_options *options) {
+  if (sn_mesh_size(&options->iteration.mesh, SN_MESH_PP) <= 1)
+    return sn_simulate(m->spec, net, device, m->strategies, m->n_strategies, options, m->err);
+  if (sn__together_open(&m->all, net, device, options, !m->brief, m->err) == SN_OK) make(m);
+  sn_planner_free(m->first);
+  sn__together_close(&m->all);
+  if (m->err->code == SN_OK) return m->run;
+  sn_run_free(m->run);
+  return NULL;
 }
 
 sn_run *sn_stages_simulate(const char *spec, const sn_net *net, const sn_device *device, const sn_strategy *strategies,
                            uint32_t n_strategies, const sn_options *options, sn_err *err) {
-  if (sn_mesh_size(&options->iteration.mesh, SN_MESH_PP) <= 1)
-    return sn_simulate(spec, net, device, strategies, n_strategies, options, err);
   maker m = {spec, strategies, n_strategies, .err = err};
-  if (sn__together_open(&m.all, net, device, options, err) == SN_OK) make(&m);
-  sn_planner_free(m.first);
-  sn__together_close(&m.all);
-  if (err->code == SN_OK) return m.run;
-  sn_run_free(m.run);
-  return NULL;
+  return simulate(&m, net, device, options);
+}
+
+sn_run *sn_stages_brief(const char *spec, const sn_net *net, const sn_device *device, const sn_strategy *strategies,
+                        uint32_t n_strategies, const sn_options *options, bool only_fits, sn_err *err) {
+  maker m = {spec, strategies, n_strategies, .brief = true, .only_fits = only_fits, .err = err};
+  return simulate(&m, net, device, options);
 }

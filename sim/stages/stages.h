@@ -21,4 +21,11 @@ sn_options sn_stages_options(const sn_options *options, uint32_t stage);
 sn_run *sn_stages_simulate(const char *spec, const sn_net *net, const sn_device *device, const sn_strategy *strategies,
                            uint32_t n_strategies, const sn_options *options, sn_err *err);
 
+/* The same of a pipeline, sooner where an update has many micro-batches, as plans have one
+ * round for many (sn_rounds_of()), and transfers are not matched. Right are, of each result, fits, peak_device_bytes, times,
+ * images_per_second and `shared`'s exposed_ns, bubble_ns and flops_share; least_device_bytes where it does not fit. With
+ * `only_fits` that is not looked for either, and where no strategy runs no result says more than that. */
+sn_run *sn_stages_brief(const char *spec, const sn_net *net, const sn_device *device, const sn_strategy *strategies,
+                        uint32_t n_strategies, const sn_options *options, bool only_fits, sn_err *err);
+
 #endif

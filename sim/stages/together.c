@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 sn_status sn__together_open(sn__together *m, const sn_net *net, const sn_device *device, const sn_options *options,
-                            sn_err *err) {
+                            bool matches, sn_err *err) {
   const sn_mesh *mesh = &options->iteration.mesh;
   bool assumed;
   *m = (sn__together){.net = net,
@@ -19,9 +19,9 @@ sn_status sn__together_open(sn__together *m, const sn_net *net, const sn_device 
                       .micros = sn_iteration_batches(options->iteration)};
   if (sn_mesh_cluster(mesh, &options->cluster, device, &m->cluster, &assumed, err) != SN_OK) return err->code;
   m->pipeline = sn_pipeline_new(sn_pipeline_kind_of(mesh), m->stages, m->micros, m->chunks, err);
-  m->match = m->pipeline ? sn_match_new(m->stages, err) : NULL;
+  m->match = m->pipeline && matches ? sn_match_new(m->stages, err) : NULL;
   m->hops_ns = calloc(m->stages, sizeof *m->hops_ns);
-  if (m->match && !m->hops_ns) sn_fail_memory(err);
+  if (err->code == SN_OK && !m->hops_ns) sn_fail_memory(err);
   return err->code;
 }
 
@@ -42,6 +42,7 @@ static void time_hops(sn__together *m, const sn_route *route, uint32_t stage) {
   uint32_t nodes = sn_mesh_nodes(&m->options->iteration.mesh, SN_MESH_PP, &m->cluster), before = SN_NONE;
   const sn_group two = {.ranks = 2, .nodes = nodes > 1 && m->cluster.nodes > 1 ? 2 : 1};
   int64_t hop = 0;
+  m->hops_ns[stage] = 0;
   for (uint32_t s = 0; s < route->first_update; s++) {
     const sn_step *step = &route->steps[s];
     const sn_transfer *t = step->kernel == SN_TRANSFER ? &route->transfers[step->sum] : NULL;
@@ -59,11 +60,11 @@ static void time_hops(sn__together *m, const sn_route *route, uint32_t stage) {
 
 sn_status sn__together_add(sn__together *m, uint32_t stage, const sn_route *route, sn_err *err) {
   time_hops(m, route, stage);
-  return sn_match_add_route(m->match, route, err);
+  return m->match ? sn_match_add_route(m->match, route, err) : SN_OK;
 }
 
 sn_status sn__together_judge(sn__together *m, sn_err *err) {
-  return sn_match_judge(m->match, NULL, err);
+  return m->match ? sn_match_judge(m->match, NULL, err) : SN_OK;
 }
 
 /* ---- time ---- */

@@ -2,7 +2,7 @@
  * with each other, each by what its own plan says.
  *
  *   sn__together all;
- *   sn__together_open(&all, net, device, options, &err);
+ *   sn__together_open(&all, net, device, options, true, &err);
  *   sn__together_add(&all, stage, route, &err); ..            each stage's
  *   sn__together_judge(&all, &err);                          what they send is what they receive
  *   sn__together_join(&all, results, &result, &err);          of one strategy, one a stage
@@ -24,7 +24,7 @@ typedef struct sn__together {
   const sn_options *options; /* of the whole question */
   uint32_t stages, chunks, micros;
   sn_pipeline *pipeline;
-  sn_match *match;
+  sn_match *match; /* NULL: transfers are not matched */
   sn_cluster cluster;
   int64_t hop_ns;   /* the longest of what a part of the network sends or receives of a micro-batch */
   int64_t *hops_ns; /* a stage: of all that it sends and receives */
@@ -32,7 +32,7 @@ typedef struct sn__together {
 
 /* All are looked at until it is closed, which it is to be in any case. */
 sn_status sn__together_open(sn__together *all, const sn_net *net, const sn_device *device, const sn_options *options,
-                            sn_err *err);
+                            bool matches, sn_err *err);
 void sn__together_close(sn__together *all);
 
 /* Whatever the strategy: one's route says what a stage sends and receives. */
