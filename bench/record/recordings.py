@@ -40,6 +40,7 @@ import recording_foreign as foreign  # noqa: E402
 import recording_further as further  # noqa: E402
 import recording_models as models  # noqa: E402
 import recording_more as more  # noqa: E402
+import recording_others as others  # noqa: E402
 import replay  # noqa: E402
 import snsim  # noqa: E402
 
@@ -195,7 +196,7 @@ def main():
     parser.add_argument("--no-tracker", action="store_true")
     arguments = parser.parse_args()
     if arguments.foreign or arguments.checkpoints:
-        rows, table = (Foreign, foreign.ALL | further.ALL | more.ALL) if arguments.foreign else (Checkpoints, models.with_blocks())
+        rows, table = (Foreign, foreign.ALL | further.ALL | more.ALL | others.ALL) if arguments.foreign else (Checkpoints, models.with_blocks())
         with tempfile.TemporaryDirectory() as folder:
             sys.exit(bool(run_table(rows(arguments), table, arguments.names, pathlib.Path(folder))))
     rows = Rows(arguments)

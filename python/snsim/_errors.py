@@ -112,15 +112,25 @@ def _way_out(error: BaseException) -> str:
     if "CUDA driver" in text or "NVIDIA driver" in text:
         return (f"{text.splitlines()[0]}: this PyTorch asks the driver where newer ones ask the fakes: record with PyTorch 2.15 or newer, "
                 "or on a machine with a GPU")
+    if "scalar types: Long, Int" in text:
+        return f"{text}: it looks numbers up, give whole ones: torch.zeros(2, 128, dtype=torch.long), in the shell --input 128:int64"
     if "SymInt" in text or "symbolic" in text:
         return f"{text.splitlines()[0]}: record without torch.compile(dynamic=True)"
-    return text.strip() or kind
+    return text.strip() or _failed_line(error)
+
+
+def _failed_line(error: BaseException) -> str:
+    """What is known of an error that says nothing, as a bare assert."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return f"this fails: {frames[-1].line}" if frames and frames[-1].line else type(error).__name__
 
 
 def explained(error: Exception) -> RecordingError:
     """The error that the user sees instead of error."""
     name = "" if type(error) in (RuntimeError, RecordingError) else f" ({type(error).__name__})"
     text = str(error) if isinstance(error, RecordingError) else _way_out(error)
+    if text == str(error).strip() or not str(error):
+        text += getattr(error, "_snsim_given", "")
     assumed = getattr(error, "_snsim_assumed", None)
     if assumed:
         text += f" (assumed ahead of it: {assumed[-1][0]}, {assumed[-1][1]})"

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import traceback
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import torch
@@ -38,6 +39,28 @@ def refuse_arguments(build: Callable[..., Any]) -> None:
     if needed:
         name, given = getattr(build, "__name__", "it"), ", ".join(f"{each}=.." for each in needed)
         raise RecordingError(f"{name} needs {' and '.join(needed)}: give a function that builds it, def build(): return {name}({given})")
+
+
+def called(model: torch.nn.Module, arguments: Any, named: Any) -> Any:
+    """The model's output. An error is told with the module it came from, and with what the model was given."""
+    try:
+        return model(*arguments, **named)
+    except Exception as error:
+        shapes = ", ".join(str(list(x.shape)) for x in _tensors([arguments, dict(named)]))
+        error._snsim_given = f"{_within(model, error)}; the model was given {shapes}, batch first"  # type: ignore[attr-defined]
+        raise
+
+
+def _within(model: torch.nn.Module, error: Exception) -> str:
+    """The innermost module of the model that raised an error."""
+    paths = {id(module): path for path, module in model.named_modules() if path}
+    inner = ""
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        module = frame.f_locals.get("self")
+        if id(module) in paths:
+            text = repr(module)
+            inner = f"; in {paths[id(module)]}, {text if text.count(chr(10)) == 0 else type(module).__name__}"
+    return inner
 
 
 def loss_of_output(output: Any) -> torch.Tensor:
@@ -134,6 +157,8 @@ class Training:
         trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
         if self.optimizer is None:
             return [torch.optim.SGD(trained, lr=0.01)] if trained else []
+        if not trained:
+            raise RecordingError(f"{type(model).__name__} has no parameter that is trained: take train=False, in the shell --inference")
         made = self.optimizer(trained)
         return list(made) if isinstance(made, (tuple, list)) else [made]
 
@@ -144,12 +169,12 @@ class Training:
         with brought(self.loss, around, given):
             if not self.train:
                 with torch.no_grad(), self._autocast():
-                    model(*arguments, **named)
+                    called(model, arguments, named)
                 return
             for optimizer in optimizers:
                 optimizer.zero_grad()
             with self._autocast():
-                loss = self.loss_of(model(*arguments, **named), arguments, named, targets)
+                loss = self.loss_of(called(model, arguments, named), arguments, named, targets)
             self._update(session, loss, optimizers)
 
     def _autocast(self) -> Any:

@@ -17,6 +17,7 @@ ITEM = torch.ops.aten._local_scalar_dense.default
 MOST_WHOLE, MOST_FLOATS = 1 << 22, 4096  # elements that are computed
 CPU = torch.device("cpu")
 _QUIET = ("grad_scaler.py", "clip_grad.py", "parametrizations.py")  # PyTorch's own questions whose answer changes no memory
+_CAST = torch.ops.aten._to_copy.default
 _RANDOM = torch.Tag.nondeterministic_seeded
 _HOPED = (torch.ops.aten.all.default, torch.ops.aten._is_all_true.default)  # what is asked of all elements is an assertion: it holds
 
@@ -105,7 +106,9 @@ class Values:
                 self.give(made, torch.full(made.shape, value, dtype=made.dtype, device=CPU))
 
     def _computable(self, func: Any, inputs: List[torch.Tensor], made: List[Any], changed: List[torch.Tensor]) -> bool:
-        if _RANDOM in func.tags or "empty" in func.__name__ or not all(is_small(x) for x in made):
+        if _RANDOM in func.tags or "empty" in func.__name__:
+            return False
+        if not all(is_small(x) for x in (inputs if func is _CAST else made)):  # a mask as floats is as known as the mask
             return False
         if not all(isinstance(x, FakeTensor) for x in changed):
             return False  # the user's own tensors stay as they are

@@ -38,7 +38,7 @@ bool sn_band_is_of_another(const sn_band *band);
 enum { SN_BAND_TEXT = 120, SN_BANDS_TEXT = 800 };
 
 /* Recordings whose peaks were compared with PyTorch's tracker (docs/measured/record.md), and how many are equal. */
-enum { SN_BAND_RECORDINGS = 106, SN_BAND_RECORDINGS_EQUAL = 105 };
+enum { SN_BAND_RECORDINGS = 145, SN_BAND_RECORDINGS_EQUAL = 144 };
 void sn_band_of_recording(char text[SN_BAND_TEXT]);
 
 /* Questions about one of several GPUs whose totals were compared with PyTorch's tracker on process groups without a GPU

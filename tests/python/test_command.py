@@ -89,6 +89,24 @@ class Sized(Net):
 class Two(Net):
     def forward(self, x, y):
         return self.layer(x) + y
+
+class Asserts(Net):
+    def forward(self, x):
+        assert x.dim() == 9
+        return self.layer(x)
+
+class Numbers(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.words = nn.Embedding(8, 8)
+
+    def forward(self, x):
+        return self.words(x)
+
+class Frozen(Net):
+    def __init__(self):
+        super().__init__()
+        self.requires_grad_(False)
 """)
         (self.folder / "broken.py").write_text("import torch\nimport nothing_there\n")
         (self.folder / "script.py").write_text("import sys\nsys.exit(1)\n")
@@ -100,12 +118,16 @@ class Two(Net):
                 (["weights.pt"], 2, "weights.pt: weights do not say what a model does: name the code that builds it, FILE.py:NAME"),
                 (["weights.pt:Net"], 2, "weights do not say what a model does"), (["wrong.py"], 2, "wrong.py:make, or wrong.py:Net with --input"),
                 (["meta-llama/x"], 2, "download that and take --config config.json"), (["none.py:make"], 3, "none.py: no such file"),
-                (["wrong.py:Nothing"], 2, "wrong.py has no Nothing: it has Assuming, Net, "), (["wrong.py:number"], 3, "a int is no model"),
+                (["wrong.py:Nothing"], 2, "wrong.py has no Nothing: it has Asserts, Assuming, "), (["wrong.py:number"], 3, "a int is no model"),
                 (["broken.py:make"], 3, "broken.py:2: No module named 'nothing_there'"),
                 (["script.py:make"], 3, "script.py ended while it was read: put what starts a training under if __name__"),
                 (["wrong.py:Sized", "--input", "8"], 3, "Sized needs width and depth: give a function that builds it, def build(): return Sized(width=.., depth=..)"),
                 (["wrong.py:Two", "--input", "8"], 3, "an --input for each"),
-                (["wrong.py:Net", "--input", "8,9"], 3, "wrong.py:11: ")):
+                (["wrong.py:Net", "--input", "8,9"], 3, "wrong.py:11: "),
+                (["wrong.py:Net", "--input", "8,9"], 3, "; in layer, Linear(in_features=8, out_features=8, bias=True); the model was given [2, 8, 9], batch first"),
+                (["wrong.py:Asserts", "--input", "8"], 3, "this fails: assert x.dim() == 9; the model was given [2, 8], batch first"),
+                (["wrong.py:Numbers", "--input", "8"], 3, "give whole ones: torch.zeros(2, 128, dtype=torch.long), in the shell --input 128:int64"),
+                (["wrong.py:Frozen", "--input", "8"], 3, "Frozen has no parameter that is trained: take train=False, in the shell --inference")):
             said = io.StringIO()
             with self.subTest(words), contextlib.redirect_stderr(said), mock.patch.object(sys, "path", sys.path[:]):
                 with mock.patch.dict(sys.modules), self.assertRaises(SystemExit) as left:
@@ -114,6 +136,8 @@ class Two(Net):
                 self.assertIn(text, said.getvalue())
 
     def test_interrupted(self):
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)  # what a shell starts behind & has it ignored, and so would the child
+        self.addCleanup(signal.signal, signal.SIGINT, before)
         child = self.started("model.py:Slow", "--input", "8", "-o", "slow.rec")
         self.assertEqual(child.stdout.readline(), "begun\n")
         child.send_signal(signal.SIGINT)

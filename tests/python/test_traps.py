@@ -536,6 +536,22 @@ class Values(Case):
         self.assertEqual(file.header["assumed"], [])
         self.assertEqual([op.shapes[0][1][0] for op in file.operations if "addmm" in file.kernels[op.kernel][0]], [3, 3])
 
+    def test_a_mask_made_smaller_decides(self):
+        """As numbers of four bytes, of which there are more than others are computed of: ViLT's patches."""
+        class Patches(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.linear = nn.Linear(16, 16)
+
+            def forward(self, x, mask):
+                small = F.interpolate(mask[:, None].float(), size=(2, 2)).long()
+                return self.linear(x[:, :int(small[0].sum())].flatten(0, 1))
+        mask = torch.ones(2, 128, 128, dtype=torch.long)
+        mask[:, :64, 64:] = 0
+        file = self.recorded(Patches(), ((2, 4, 16), mask), batch=2)
+        self.assertEqual(file.header["assumed"], [])
+        self.assertEqual([op.shapes[0][1][0] for op in file.operations if "addmm" in file.kernels[op.kernel][0]], [6, 6])
+
     def test_assumed_with_the_line(self):
         class Guessing(nn.Module):
             def __init__(self):
