@@ -268,6 +268,7 @@ static sn_step_work work_of(const maker *m, const sn_record_op *op) {
                         .batch = m->net->batch,
                         .columns = columns_of(m, op),
                         .narrow = op->narrow,
+                        .fp16 = op->fp16,
                         .norm = kernel->traffic.kernel == SN_RECORD_BATCH_NORM,
                         .channels_last = kernel->flags & SN_RECORD_CHANNELS_LAST};
 }
