@@ -167,7 +167,8 @@ static sn_status read_op(sn__reader *r, const cJSON *array) {
       read_refs(r, at[7], "changes", false, &op.n_changes) != SN_OK || read_work(r, at, item, &op) != SN_OK)
     return r->err->code;
   if (!cJSON_IsString(at[11])) return sn__read_fail(r, "dtype: a text was expected");
-  op.narrow = strcmp(at[11]->valuestring, "bfloat16") == 0 || strcmp(at[11]->valuestring, "float16") == 0;
+  op.fp16 = strcmp(at[11]->valuestring, "float16") == 0;
+  op.narrow = op.fp16 || strcmp(at[11]->valuestring, "bfloat16") == 0;
   op.phase = phase & 3u;
   if (read_rest(r, item, &op) != SN_OK) return r->err->code;
   sn_record_op *kept = sn__list_add(r, &r->ops, sizeof *kept);

@@ -107,6 +107,7 @@ typedef struct sn_record_op {
   uint32_t kernel : 24;
   bool adds_in_place : 1; /* a sum of gradients that PyTorch writes over its first summand, which is `summand` */
   bool narrow : 1;        /* its first output has two bytes an element */
+  bool fp16 : 1;          /* of which it is float16 */
   uint32_t phase : 2;     /* sn_record_phase */
   uint32_t call, work;    /* record->works[] */
   int32_t

@@ -7,7 +7,8 @@
 /* A batch norm in training reads its input for its statistics and once more; backward reads input and gradient twice
  * (sums, then the result), as layer norms do. A group norm's statistics are a kernel of their own. What fills does not
  * read. What is named *empty* only takes memory. The backward of a pool looks at no input but at indices or sizes; a
- * slice's fills all of its result, and writes the part again. copy_ does not read what it overwrites. */
+ * slice's fills all of its result, and writes the part again. copy_ does not read what it overwrites. An unfold is a kernel an
+ * image (ATen/native/cuda/Im2Col.cu). */
 static const struct {
   const char *called;
   sn_record_traffic traffic;
@@ -25,6 +26,7 @@ static const struct {
     {"ones_like", {0, 1, 1, 1, SN_RECORD_PLAIN}},
     {"new_zeros", {0, 1, 1, 1, SN_RECORD_PLAIN}},
     {"copy_", {1, 0, 1, 1, SN_RECORD_PLAIN}},
+    {"im2col", {1, 1, 1, 1, SN_RECORD_BY_IMAGE}},
     {"cudnn_batch_norm", {1, 1, 1.5, 1, SN_RECORD_BATCH_NORM}},
     {"native_batch_norm", {1, 1, 1.5, 1, SN_RECORD_BATCH_NORM}},
     {"_native_batch_norm_legit", {1, 1, 1.5, 1, SN_RECORD_BATCH_NORM}},

@@ -9,11 +9,13 @@
 typedef enum sn_record_kernel_kind {
   SN_RECORD_PLAIN,
   SN_RECORD_BATCH_NORM, /* sn_device.norm_efficiency */
+  SN_RECORD_BY_IMAGE,   /* launched for each image of the batch */
   SN_RECORD_BY_COLUMNS  /* the backward of a layer norm, a block of which has some columns: sn_columns_seconds() */
 } sn_record_kernel_kind;
 
 /* How often what is read and what is written goes through memory; `keeping`: so much oftener where the operation makes
- * more than its result, as a batch norm in training keeps statistics. Kernels that PyTorch launches for it, 0 or 1. */
+ * more than its result, as a batch norm in training keeps statistics. Kernels that PyTorch launches for it, 0 or 1; of
+ * SN_RECORD_BY_IMAGE for an image. */
 typedef struct sn_record_traffic {
   double read, written, keeping;
   int launches;

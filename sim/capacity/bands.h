@@ -76,7 +76,7 @@ void sn_timed_set_card(sn_timed *timed, const char *name);
  * left out. NULL: no measurement of this kind, or calibrated. */
 const sn_band *sn_band_find(const sn_timed *timed);
 
-/* "times within 32 % on 9 of 10 of 20 networks", "times: no measurement of training on this card (a card left out: within 28 %)", "times: no measurement of this kind, training on this card", or that they were measured here. Of several rows that differ each with how many they are, parted by "; "; of
+/* "times within 32 % on 9 of 10 of 20 networks", "times: no measurement of training on this card (a card left out: within 23 %)", "times: no measurement of this kind, training on this card", or that they were measured here. Of several rows that differ each with how many they are, parted by "; "; of
  * more than six kinds six. */
 void sn_band_of_time(const sn_timed *timed, char text[SN_BAND_TEXT]);
 char *sn_band_of_times(const sn_timed *rows, uint32_t count, char text[SN_BANDS_TEXT]);

@@ -117,12 +117,17 @@ static int64_t columns_ns(const sn_device *d, const sn_step_work *work) {
                (work->bytes - twice) / bandwidth + sn_columns_seconds(d, twice, work->columns, work->narrow ? 2 : 4));
 }
 
-/* fp32 as PyTorch computes it unless told otherwise: convolutions by TF32 where the device has it, products not. */
+/* fp32 as PyTorch computes it unless told otherwise: convolutions by TF32 where the device has it, products not. Volta and
+ * Turing have tensor cores for float16 alone. */
+static sn_precision precision_of(const sn_step_work *work) {
+  if (work->narrow) return work->fp16 ? SN_FP16 : SN_BF16;
+  return work->conv ? SN_TF32_CONV : SN_FP32;
+}
+
 int64_t sn__work_ns(const sn_device *d, const sn_step_work *work) {
   const sn_record_conv *c = work->conv;
   bool product = work->flops > 0 && !(c && sn_conv_is_direct(c->c, c->groups));
-  sn_precision precision = work->narrow ? SN_BF16 : c ? SN_TF32_CONV : SN_FP32;
-  sn_arithmetic how = sn_device_arithmetic(d, precision, product, work->narrow ? 2 : 4);
+  sn_arithmetic how = sn_device_arithmetic(d, precision_of(work), product, work->narrow ? 2 : 4);
   how.channels_last = work->channels_last;
   int64_t ns = c ? conv_ns(d, work, &how) : 0;
   if (ns > 0) return ns;

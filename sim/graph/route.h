@@ -153,7 +153,7 @@ typedef struct sn_step_work {
                                         its parameters; of a batch norm in training, channels first: its channels;
                                         0: of anything else */
   int launches;             /* kernels */
-  bool narrow;              /* in two bytes */
+  bool narrow, fp16;        /* in two bytes, and in float16 */
   bool norm, channels_last; /* a batch norm; a convolution of such operands */
 } sn_step_work;
 

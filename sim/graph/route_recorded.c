@@ -17,6 +17,7 @@
 #include "models/record/checkpoint.h"
 #include "models/record/lives.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -237,7 +238,7 @@ static double bytes_of(const maker *m, const sn_record_op *op, const sn_record_t
 static uint32_t columns_of(const maker *m, const sn_record_op *op) {
   const sn_record_kernel *kernel = &m->record->kernels[op->kernel];
   const bool batch_norm = kernel->traffic.kernel == SN_RECORD_BATCH_NORM;
-  if (op->n_makes < 2 || kernel->traffic.kernel == SN_RECORD_PLAIN) return 0;
+  if (op->n_makes < 2 || !(batch_norm || kernel->traffic.kernel == SN_RECORD_BY_COLUMNS)) return 0;
   if (batch_norm && kernel->flags & SN_RECORD_CHANNELS_LAST) return 0;
   uint32_t factors = m->record->refs[op->first_ref + op->n_reads + 1];
   uint64_t bytes = sn_record_bytes(m->record, factors, m->net->batch);
@@ -255,6 +256,10 @@ static const sn_record_product *product_of(const maker *m, const sn_record_op *o
   return flops == sn_record_amount(work->flops, batch) ? p : NULL;
 }
 
+static int launches_of(const maker *m, const sn_record_traffic *traffic) {
+  return traffic->kernel == SN_RECORD_BY_IMAGE ? (int)sn_min(m->net->batch, INT_MAX) : traffic->launches;
+}
+
 static sn_step_work work_of(const maker *m, const sn_record_op *op) {
   const sn_record_kernel *kernel = &m->record->kernels[op->kernel];
   const sn_record_work *work = &m->record->works[op->work];
@@ -262,12 +267,13 @@ static sn_step_work work_of(const maker *m, const sn_record_op *op) {
   return (sn_step_work){.called = kernel->called,
                         .flops = sn_record_amount(work->flops, m->net->batch),
                         .bytes = bytes_of(m, op, &kernel->traffic),
-                        .launches = kernel->traffic.launches,
+                        .launches = launches_of(m, &kernel->traffic),
                         .conv = shaped && convolves ? &m->record->convs[work->shape] : NULL,
                         .product = product_of(m, op),
                         .batch = m->net->batch,
                         .columns = columns_of(m, op),
                         .narrow = op->narrow,
+                        .fp16 = op->fp16,
                         .norm = kernel->traffic.kernel == SN_RECORD_BATCH_NORM,
                         .channels_last = kernel->flags & SN_RECORD_CHANNELS_LAST};
 }

@@ -3,6 +3,7 @@
 #include "tests/support/live_of.h"
 
 #include "models/record/record.h"
+#include "sim/device/device_internal.h"
 
 #include <stdio.h>
 
@@ -158,6 +159,24 @@ static void shapes_are_of_products(void **state) {
   assert_true(products > 10);
 }
 
+/* Volta's tensor cores multiply float16 and no bfloat16, which takes the time of float32. */
+static void float16_has_its_own_tensor_cores(void **state) {
+  (void)state;
+  sn_err err = SN_ERR_INIT;
+  sn_net *net = load_net(DATA "accumulated.rec.gz", 1 << 18);
+  sn_route *route = sn_route_new_for(net, SN_DIALECT_PYTORCH, SN_ORDER_ROUTE, (sn_iteration){0}, NULL, &err);
+  must(&err);
+  const sn_device volta = load_gpu("v100_32"), ampere = load_gpu("a100_80");
+  sn_step_work product = *work_of(route, "addmm");
+  assert_true(product.narrow && product.fp16);
+  const int64_t volta_ns = sn__work_ns(&volta, &product), ampere_ns = sn__work_ns(&ampere, &product);
+  product.fp16 = false;
+  assert_true(sn__work_ns(&volta, &product) > 2 * volta_ns);
+  assert_true(sn__work_ns(&ampere, &product) == ampere_ns);
+  sn_route_free(route);
+  sn_net_free(net);
+}
+
 static sn_result ask(sn_planner *planner, const char *strategy) {
   sn_err err = SN_ERR_INIT;
   sn_result result;
@@ -203,9 +222,13 @@ static void blocks_of_another_batch_are_those_made_anew(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(live_bytes_are_pytorchs),    cmocka_unit_test(all_strategies_are_planned_or_refused),
-      cmocka_unit_test(the_loop_is_the_recordings), cmocka_unit_test(kernels_move_what_they_read_again),
-      cmocka_unit_test(shapes_are_of_products),     cmocka_unit_test(blocks_of_another_batch_are_those_made_anew),
+      cmocka_unit_test(live_bytes_are_pytorchs),
+      cmocka_unit_test(all_strategies_are_planned_or_refused),
+      cmocka_unit_test(the_loop_is_the_recordings),
+      cmocka_unit_test(kernels_move_what_they_read_again),
+      cmocka_unit_test(shapes_are_of_products),
+      cmocka_unit_test(float16_has_its_own_tensor_cores),
+      cmocka_unit_test(blocks_of_another_batch_are_those_made_anew),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
