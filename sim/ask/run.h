@@ -45,11 +45,13 @@ typedef struct sn_shared_row {
   uint32_t world;  /* GPUs in all */
   uint32_t groups; /* of parameters that are gathered together, or buckets */
   uint64_t gathered_bytes, scattered_bytes, reduced_bytes, sent_bytes;
-  uint64_t communicator_bytes; /* outside PyTorch's allocator; in context_bytes */
-  uint32_t stage;              /* of a pipeline: the one that needs most, from 0 */
-  uint32_t blocks, in_flight;  /* of a stage: how many, and micro-batches of a part of it kept at once, at most */
-  int64_t forward_ns, backward_ns, update_ns; /* of a stage: of all micro-batches, without waiting for its neighbours */
-  int64_t weights_ns;                         /* of backward what makes gradients of weights apart (zb-h1) */
+  uint64_t communicator_bytes;     /* outside PyTorch's allocator; in context_bytes */
+  uint32_t stage;                  /* of a pipeline: the one that needs most, from 0 */
+  uint32_t blocks, in_flight;      /* of a stage: how many, and micro-batches of a part of it kept at once, at most */
+  int64_t forward_ns, backward_ns; /* of a stage: of all micro-batches, without waiting for its neighbours */
+  int64_t update_ns;               /* of a stage: all behind its last backward, reductions too */
+  int64_t first_ns;    /* of a stage: what the first of its micro-batches waits for within the stage, in forward */
+  int64_t weights_ns;  /* of backward what makes gradients of weights apart (zb-h1) */
   bool uneven;         /* of a stage: rounds of its plan are not alike (sn_rounds_of()) */
   int64_t bubble_ns;   /* of a pipeline: what the slowest stage waits for others if links took no time */
   int64_t transfer_ns; /* all lanes of transfers busy; of a pipeline with what the slowest stage sends and receives */

@@ -71,50 +71,69 @@ sn_status sn__together_judge(sn__together *m, sn_err *err) {
 
 /* What a micro-batch takes in each part: chunks share what their stage takes. */
 static void find_times(const sn__together *m, const sn_result *const *of, int64_t *forward, int64_t *backward,
-                       int64_t *weights) {
+                       int64_t *weights, int64_t *first) {
   for (uint32_t p = 0; p < m->stages * m->chunks; p++) {
     const sn_shared_row *s = &of[p % m->stages]->shared;
     forward[p] = s->forward_ns / m->micros / m->chunks;
     backward[p] = s->backward_ns / m->micros / m->chunks;
     weights[p] = s->weights_ns / m->micros / m->chunks;
+    first[p] = s->first_ns;
   }
 }
 
-/* Its work, without waiting for anybody, and of all the longest update. */
-static uint32_t find_slowest(const sn__together *m, const sn_result *const *of, int64_t *work, int64_t *update) {
+/* And its work, without waiting for anybody. */
+static uint32_t find_slowest(const sn__together *m, const sn_result *const *of, int64_t *work) {
   uint32_t slowest = 0;
-  *work = *update = 0;
+  *work = 0;
   for (uint32_t s = 0; s < m->stages; s++) {
     const sn_shared_row *row = &of[s]->shared;
-    int64_t busy = row->forward_ns + row->backward_ns + row->weights_ns;
+    int64_t busy = row->first_ns + row->forward_ns + row->backward_ns + row->weights_ns;
     if (busy > *work) *work = busy, slowest = s;
-    if (row->update_ns > *update) *update = row->update_ns;
   }
   return slowest;
 }
 
-/* How long all micro-batches take where a hop takes so long. */
+/* Each stage's reductions and update begin where its last micro-batch's backward ends. */
+static int64_t find_end(const sn__together *m, const sn_result *const *of, const int64_t *ends) {
+  int64_t end = 0;
+  for (uint32_t s = 0; s < m->stages; s++) {
+    int64_t own = ends[s] + of[s]->shared.update_ns;
+    if (own > end) end = own;
+  }
+  return end;
+}
+
+/* How long all micro-batches take where a hop takes so long, and the iteration. */
 static sn_status play_hops(const sn__together *m, const sn_result *const *of, int64_t hop_ns, int64_t *time,
-                           sn_err *err) {
+                           int64_t *iteration, sn_err *err) {
   size_t parts = (size_t)m->stages * m->chunks;
-  int64_t *ns = calloc(3 * parts + 2 * (size_t)m->stages + 1, sizeof *ns);
+  int64_t *ns = calloc(4 * parts + 3 * (size_t)m->stages + 1, sizeof *ns);
   if (!ns) return sn_fail_memory(err);
-  find_times(m, of, ns, ns + parts, ns + 2 * parts);
-  const sn_pipeline_times times = {
-      .forward_ns = ns, .backward_ns = ns + parts, .weights_ns = ns + 2 * parts, .hop_ns = hop_ns};
-  sn_pipeline_played played = {.busy_ns = ns + 3 * parts, .idle_ns = ns + 3 * parts + m->stages};
-  if (sn_pipeline_play(m->pipeline, &times, &played, err) == SN_OK) *time = played.time_ns;
+  find_times(m, of, ns, ns + parts, ns + 2 * parts, ns + 3 * parts);
+  const sn_pipeline_times times = {.forward_ns = ns,
+                                   .backward_ns = ns + parts,
+                                   .weights_ns = ns + 2 * parts,
+                                   .first_ns = ns + 3 * parts,
+                                   .hop_ns = hop_ns};
+  sn_pipeline_played played = {.busy_ns = ns + 4 * parts,
+                               .idle_ns = ns + 4 * parts + m->stages,
+                               .end_ns = ns + 4 * parts + 2 * (size_t)m->stages};
+  if (sn_pipeline_play(m->pipeline, &times, &played, err) == SN_OK) {
+    *time = played.time_ns;
+    *iteration = find_end(m, of, played.end_ns);
+  }
   free(ns);
   return err->code;
 }
 
 /* What stages wait for each other if links took no time is the bubble; what they wait longer as links do, nothing hides. */
 static sn_status play(const sn__together *m, const sn_result *const *of, sn_result *r, sn_err *err) {
-  int64_t work, update, time = 0, at_once = 0;
-  if (play_hops(m, of, m->hop_ns, &time, err) != SN_OK || play_hops(m, of, 0, &at_once, err) != SN_OK) return err->code;
-  uint32_t slowest = find_slowest(m, of, &work, &update);
+  int64_t work, time = 0, at_once = 0, ignored;
+  if (play_hops(m, of, 0, &at_once, &ignored, err) != SN_OK ||
+      play_hops(m, of, m->hop_ns, &time, &r->iteration_ns, err) != SN_OK)
+    return err->code;
+  uint32_t slowest = find_slowest(m, of, &work);
   const sn_shared_row *row = &of[slowest]->shared;
-  r->iteration_ns = time + update;
   r->shared.bubble_ns = at_once > work ? at_once - work : 0;
   r->shared.transfer_ns = row->transfer_ns + m->hops_ns[slowest];
   r->shared.exposed_ns = row->exposed_ns + time - at_once;
