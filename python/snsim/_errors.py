@@ -95,8 +95,8 @@ def _way_out(error: BaseException) -> str:
                 "or move it with .cuda()")
     if "SparseTensorImpl" in text or "sparse" in text.lower() and kind in ("NotImplementedError", "RuntimeError"):
         return f"{text.splitlines()[0]}: sparse tensors are not recorded: take dense gradients, nn.Embedding(sparse=False)"
-    if kind == "TypeError" and re.search(r"forward\(\) (missing|takes)", text):
-        return f"{text}: inputs are what forward() takes, in order: inputs=(x, y), in the shell an --input for each"
+    if kind == "TypeError" and re.search(r"forward\(\) (missing|takes|got)", text):
+        return f"{text}: inputs are what forward() takes, in order or by name: inputs=(x, y), in the shell an --input for each"
     if "HigherOrderOperator flex_attention" in text or "HOP flex_attention" in text:
         return ("flex_attention is not recorded, as only torch.compile makes one kernel of it: take "
                 "torch.nn.functional.scaled_dot_product_attention")
@@ -112,7 +112,7 @@ def _way_out(error: BaseException) -> str:
     if "CUDA driver" in text or "NVIDIA driver" in text:
         return (f"{text.splitlines()[0]}: this PyTorch asks the driver where newer ones ask the fakes: record with PyTorch 2.15 or newer, "
                 "or on a machine with a GPU")
-    if "scalar types: Long, Int" in text:
+    if "scalar types: Long, Int" in text or "used as indices must be long" in text:
         return f"{text}: it looks numbers up, give whole ones: torch.zeros(2, 128, dtype=torch.long), in the shell --input 128:int64"
     if "SymInt" in text or "symbolic" in text:
         return f"{text.splitlines()[0]}: record without torch.compile(dynamic=True)"

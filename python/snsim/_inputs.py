@@ -35,6 +35,9 @@ def normalized(inputs: Inputs) -> Tuple[Tuple[Any, ...], Mapping[str, Any]]:
 def with_tensors(tree: Any) -> Any:
     """The same where shapes are tensors without values."""
     leaves, spec = tree_flatten(tree, is_leaf=_is_shape)
+    for leaf in leaves:
+        if type(leaf).__module__ == "numpy" and getattr(leaf, "shape", ()):
+            raise RecordingError(f"inputs hold an {type(leaf).__name__}: give tensors, torch.from_numpy(x)")
     return tree_unflatten([torch.empty(leaf, device="meta") if _is_shape(leaf) else leaf for leaf in leaves], spec)
 
 

@@ -93,8 +93,23 @@ class Training:
         self.batch, self.iterations, self.sm, self.share = batch, iterations, sm, share
         self.inputs, self.targets = inputs, targets
         self.name = type(model).__name__ if isinstance(model, torch.nn.Module) else getattr(model, "__name__", "model")
+        self._refuse()
+
+    def _refuse(self) -> None:
+        """What is of another kind than was asked for."""
+        model, loss, optimizer, autocast, batch = self.model, self.loss, self.optimizer, self.autocast, self.batch
         if not isinstance(model, torch.nn.Module) and not callable(model):
             raise RecordingError(f"a {type(model).__name__} is no model: give a module, or a function that builds one")
+        if isinstance(model, torch.jit.ScriptModule):
+            raise RecordingError("a ScriptModule runs where nothing is seen: record the module that it was made of")
+        if loss is not None and not callable(loss):
+            raise RecordingError(f"loss={loss!r} is no function: loss=lambda output, *inputs: ...")
+        if not (optimizer is None or is_existing(optimizer) or callable(optimizer)):
+            raise RecordingError(f"optimizer={optimizer!r} is no function of parameters: optimizer=torch.optim.AdamW")
+        if not (autocast is None or isinstance(autocast, torch.dtype)):
+            raise RecordingError(f"autocast={autocast!r} is no dtype: autocast=torch.bfloat16")
+        if not (batch is None or callable(batch) or isinstance(batch, int) and batch > 0):
+            raise RecordingError(f"batch={batch!r}: a number of at least 1, or a function of a number")
 
     def recorded(self, of_any_batch: Callable[..., Any]) -> Any:
         """Tape and batches."""
@@ -153,6 +168,7 @@ class Training:
         if not self.train:
             return []
         if is_existing(self.optimizer):
+            self._refuse_another(model)
             return [self.optimizer]
         trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
         if self.optimizer is None:
@@ -161,6 +177,14 @@ class Training:
             raise RecordingError(f"{type(model).__name__} has no parameter that is trained: take train=False, in the shell --inference")
         made = self.optimizer(trained)
         return list(made) if isinstance(made, (tuple, list)) else [made]
+
+    def _refuse_another(self, model: torch.nn.Module) -> None:
+        """An optimizer that updates nothing of the model."""
+        modules = [x for x in (model, self.loss) if isinstance(x, torch.nn.Module)]
+        own = {id(parameter) for module in modules for parameter in module.parameters()}
+        if not any(id(parameter) in own for group in self.optimizer.param_groups for parameter in group["params"]):
+            raise RecordingError("the optimizer has no parameter of the model: make it of model.parameters(), or give a function of them, "
+                                 "optimizer=torch.optim.AdamW")
 
     def _iteration(self, session: Session, model: torch.nn.Module, optimizers: List[torch.optim.Optimizer], data: Any) -> None:
         given = Given(session)
@@ -184,7 +208,12 @@ class Training:
         if self.loss is None:
             return loss_of_output(output)
         behind = list(targets) or list(arguments) + ([named] if named else [])
-        loss = as_many_as_taken(self.loss, [output, *behind])
+        try:
+            loss = as_many_as_taken(self.loss, [output, *behind])
+        except Exception as error:
+            if not targets:
+                error._snsim_given = "; the loss was given the output and the inputs: what else it takes is targets=.."  # type: ignore[attr-defined]
+            raise
         if not isinstance(loss, torch.Tensor) or loss.dim():
             raise RecordingError(f"the loss is {_what(loss)}, not a tensor of one number: reduce it, for example with .mean()")
         return loss

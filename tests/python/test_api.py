@@ -121,6 +121,25 @@ class Inputs(Case):
         self.assertEqual(replay.peak(self.kept(r.recording.path), 16), self.expected)
 
 
+class Mistakes(Case):
+    """What is of another kind, or of another model, is told with what to give instead."""
+
+    @needs("numpy")
+    def test_kinds(self):
+        import numpy
+        images = (torch.empty(2, 16),)
+        for text, options in (
+                ("loss='mse' is no function: loss=lambda", {"loss": "mse"}), ("optimizer='adamw' is no function", {"optimizer": "adamw"}),
+                ("autocast='bf16' is no dtype: autocast=torch.bfloat16", {"autocast": "bf16"}), ("batch='8': a number of at least 1", {"batch": "8"}),
+                ("batch=0: a number of at least 1", {"batch": 0}), ("what else it takes is targets=..", {"loss": nn.NLLLoss()}),
+                ("the optimizer has no parameter of the model", {"optimizer": torch.optim.AdamW(nn.Linear(2, 2).parameters())})):
+            with self.subTest(text):
+                self.fails(text, nn.Linear(16, 16), images, **options)
+        self.fails("inputs hold an ndarray: give tensors, torch.from_numpy(x)", nn.Linear(16, 16), (numpy.zeros((2, 16)),))
+        self.fails("a ScriptModule runs where nothing is seen", torch.jit.trace(nn.Linear(16, 16), images), images)
+        self.fails("in order or by name: inputs=(x, y)", nn.Linear(16, 16), {"image": images[0]})
+
+
 class Options(Case):
     def test_inference(self):
         file = self.recorded(net(), ((4, 3, 8, 8),), train=False)
