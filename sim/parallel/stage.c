@@ -229,9 +229,9 @@ static const sn__part *part_of(const maker *m, const sn_pipeline_entry *entry) {
   return &m->parts.all[entry->chunk * sn_mesh_size(m->mesh, SN_MESH_PP) + m->mesh->stage];
 }
 
-/* Has room for what an entry is to receive, behind one that goes the other way. */
+/* Has room for what an entry is to receive; of zb-h1 behind one that goes the other way. */
 static void ask(maker *m, const sn_pipeline_entry *before, const sn_pipeline_entry *entry) {
-  if ((before->pass == SN_PIPELINE_FORWARD) == (entry->pass == SN_PIPELINE_FORWARD)) return;
+  if (m->split && (before->pass == SN_PIPELINE_FORWARD) == (entry->pass == SN_PIPELINE_FORWARD)) return;
   const sn__part *p = part_of(m, entry);
   const bool forward = entry->pass == SN_PIPELINE_FORWARD;
   const sn__list *l = forward ? &p->given : &p->given_gradients;
