@@ -58,6 +58,22 @@ TABLE = [
     (SMALL, "--parallel pp=4,schedule=zb-h1 --accumulate 8"),
     (WIDE, "--parallel pp=4,schedule=zb-h1 --accumulate 4"),
     (SMALL, "--parallel pp=2,schedule=zb-h1 --accumulate 4"),
+    (SMALL, "--parallel pp=4,fsdp=4 --accumulate 8"),
+    (SMALL, "--parallel pp=4,fsdp=4,reshard=no --accumulate 8"),
+    (SMALL, "--parallel pp=4,fsdp=4,schedule=gpipe --accumulate 8"),
+    (WIDE, "--parallel pp=4,fsdp=8 --accumulate 6"),
+    (WIDE, "--parallel pp=4,fsdp=8,reshard=no --accumulate 6"),
+    (WIDE, "--parallel pp=4,fsdp=3,schedule=gpipe --accumulate 2"),
+    (WIDE, "--parallel pp=2,fsdp=7 --accumulate 3 --batch 1"),
+    (WIDE, "--parallel pp=2,fsdp=4,reshard=2 --accumulate 4"),
+    (WIDE, "--parallel pp=2,fsdp=4,prefetch=2 --accumulate 4 --sequence 16"),
+    (WIDE, "--parallel pp=2,fsdp=4,dp=2 --accumulate 4 --sequence 16"),
+    (WIDE, "--parallel pp=4,fsdp=4 --accumulate 6 --sequence 8"),
+    (SMALL, "--parallel pp=4,fsdp=4 --accumulate 8 --precision bf16-master --norms transformers"),
+    (WIDE, "--parallel pp=4,fsdp=8,reshard=no --accumulate 6 --precision bf16-master --norms transformers"),
+    (WIDE, "--parallel pp=2,fsdp=4,reduce=bf16 --accumulate 4 --precision bf16-master --norms transformers"),
+    (WIDE, "--parallel pp=2,fsdp=8,dp=2 --accumulate 2 --precision bf16-master --norms transformers --sequence 16"),
+    (WIDE, "--parallel pp=4,fsdp=8 --accumulate 6 --precision bf16-master"),
 ]
 
 

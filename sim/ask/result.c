@@ -211,25 +211,61 @@ static int64_t busy_computing(const sn_result_source *s) {
   return busy;
 }
 
-/* What a stage of a pipeline takes: its forward and backward share what it waits for within itself. */
+/* The last step of a stage's first forward; SN_NONE where its parts take turns. */
+static uint32_t find_first_end(const sn_route *route) {
+  uint32_t last = SN_NONE;
+  for (uint32_t i = 0; i < route->n_runs && sn_mesh_chunks(route->mesh) == 1; i++)
+    if (route->steps[route->runs[i]].pass == SN_FORWARD && (last == SN_NONE || route->runs[i] > last))
+      last = route->runs[i];
+  return last;
+}
+
+/* What the compute lane has spent up to some step, waiting ahead of steps with them. */
+typedef struct spent {
+  int64_t passes[SN_PASSES], put_off;
+  int64_t waits, first_waits; /* ahead of steps of forward; of the first micro-batch's */
+  int64_t end, beside;        /* of the last step that is a layer's; and what has been spent on others since */
+} spent;
+
+static void spend(const sn_result_source *s, uint32_t i, uint32_t first, spent *t) {
+  const sn_route *route = s->plan->route;
+  const sn_instr *instr = &s->plan->instrs[i];
+  const sn_step *step = &route->steps[instr->id];
+  const sn_span *span = &s->trace->spans[i];
+  const int64_t before = t->end + t->beside;
+  const bool forward = !instr->rerun && step->pass == SN_FORWARD;
+  t->waits += forward ? span->begin_ns - before : 0;
+  t->first_waits += forward && first != SN_NONE && instr->id <= first ? span->begin_ns - before : 0;
+  if (!instr->rerun && sn_step_is_beside(route, step)) {
+    t->beside = span->end_ns - t->end;
+    return;
+  }
+  t->passes[instr->rerun ? SN_BACKWARD : step->pass] += span->end_ns - t->end;
+  t->put_off += step->put_off && !instr->rerun ? span->end_ns - t->end : 0;
+  t->end = span->end_ns;
+  t->beside = 0;
+}
+
+/* What a stage of a pipeline takes up to its last backward's end; what is reduced behind that is the update's. What the
+ * first forward waits for beyond what others do, as it gathers, is its own. */
 static void add_stage(const sn_result_source *s, sn_shared_row *shared) {
   const sn_route *route = s->plan->route;
-  int64_t busy[SN_PASSES] = {0}, put_off = 0;
+  const uint32_t first = find_first_end(route);
+  spent t = {0};
   for (uint32_t i = 0; i < s->plan->n_instrs; i++) {
     const sn_instr *instr = &s->plan->instrs[i];
     if (instr->kind != SN_COMPUTE || sn_lane_transfers((sn_lane)instr->lane)) continue;
-    int64_t ns = s->trace->spans[i].end_ns - s->trace->spans[i].begin_ns;
-    busy[instr->rerun ? SN_BACKWARD : route->steps[instr->id].pass] += ns;
-    put_off += route->steps[instr->id].put_off && !instr->rerun ? ns : 0;
+    if (route->steps[instr->id].pass != SN_UPDATE) spend(s, i, first, &t);
   }
-  for (uint32_t t = 0; t < route->n_transfers; t++)
-    if (route->transfers[t].axis == SN_MESH_PP)
-      shared->hop_bytes = sn_max(shared->hop_bytes, route->transfers[t].bytes);
-  int64_t work = s->trace->end_ns - busy[SN_UPDATE], both = busy[SN_FORWARD] + busy[SN_BACKWARD];
-  shared->update_ns = busy[SN_UPDATE];
-  shared->forward_ns = both > 0 ? (int64_t)((double)work * (double)busy[SN_FORWARD] / (double)both) : 0;
-  shared->weights_ns = both > 0 ? (int64_t)((double)work * (double)put_off / (double)both) : 0;
-  shared->backward_ns = work - shared->forward_ns - shared->weights_ns;
+  for (uint32_t i = 0; i < route->n_transfers; i++)
+    if (route->transfers[i].axis == SN_MESH_PP)
+      shared->hop_bytes = sn_max(shared->hop_bytes, route->transfers[i].bytes);
+  int64_t others = route->micros > 1 ? (t.waits - t.first_waits) / (route->micros - 1) : t.first_waits;
+  shared->first_ns = t.first_waits > others ? t.first_waits - others : 0;
+  shared->forward_ns = t.passes[SN_FORWARD] - shared->first_ns;
+  shared->backward_ns = t.passes[SN_BACKWARD] - t.put_off;
+  shared->weights_ns = t.put_off;
+  shared->update_ns = s->trace->end_ns - t.end;
 }
 
 /* What crosses links. Behind every batch, which all have the last one's transfers. */

@@ -419,6 +419,7 @@ static sn_status add_stages(sn__text *t, const sn_asked *asked, const sn_calls_w
   sn_asked whole = *asked;
   sn_calls_wish alone = *wish;
   options.iteration.mesh = (sn_mesh){0};
+  options.iteration.master = false; /* which shards have */
   options.iteration.accumulate = 1;
   options.cluster = (sn_cluster){0};
   whole.options = &options;

@@ -224,6 +224,14 @@ static void add_begins(sn__text *t, const sn_net *net, const sn_mesh *mesh) {
   sn__text_add(t, "%s", line);
 }
 
+static void add_sharded_stage(sn__text *t, const sn_mesh *mesh) {
+  sn__text_add(t, "# before: fully_shard() each block of it, then itself,");
+  if (mesh->reshard > SN_RESHARD_YES)
+    sn__text_add(t, "#   reshard_after_forward=%" PRIu32, mesh->reshard);
+  else
+    sn__text_add(t, "#   reshard_after_forward=%s", mesh->reshard == SN_RESHARD_NO ? "False" : "True");
+}
+
 void sn__calls_add_pipeline(sn__text *t, const sn_net *net, sn_iteration iteration) {
   const sn_mesh *mesh = &iteration.mesh;
   uint32_t chunks = sn_mesh_chunks(mesh), stages = sn_mesh_size(mesh, SN_MESH_PP);
@@ -248,4 +256,5 @@ void sn__calls_add_pipeline(sn__text *t, const sn_net *net, sn_iteration iterati
                mesh->schedule == SN_SCHEDULE_ZB_H1 ? "[stage]" : "stage", sn_iteration_batches(iteration));
   sn__text_add(t, "# then schedule.step(.., return_outputs=False)");
   if (sn_mesh_world(mesh) > stages) sn__text_add(t, "# the other axes share what a stage has, stage.submod");
+  if (sn_mesh_size(mesh, SN_MESH_FSDP) > 1) add_sharded_stage(t, mesh);
 }

@@ -7,6 +7,15 @@
  *   its input's gradient       parameters go; pack, reduce   what is reduced stays until the next group is here
  *   backward's end             the same of the root, and of groups whose input needs no gradient
  *
+ * A stage of a pipeline goes through its micro-batches as its schedule has them (torch/distributed/pipelining/stage.py):
+ *
+ *   a forward              gathers what is not there; behind it parameters go as above
+ *   a backward             gathers what is not there; nothing goes and nothing is reduced, gradients of all micro-batches
+ *                          are added in the width in which they are reduced
+ *   behind the last one    group by group, the last one first and the root last: parameters go; pack, reduce
+ *
+ * So a forward behind a backward finds its parameters there, and with reshard=no each group is gathered once.
+ *
  * W ranks; e, r, o: bytes of an element as it is computed, reduced and kept. */
 #include "sim/parallel/fsdp.h"
 
@@ -40,8 +49,10 @@ typedef struct maker {
   state *states;
   uint32_t *unsharded, *summed, *copy; /* per parameter: tensors; SN_NONE */
   uint32_t *group_of;                  /* per parameter */
-  uint32_t *order, n_order;            /* groups as forward has left them */
-  uint32_t held, kept;                 /* what was gathered, and reduced, last */
+  uint32_t *widened; /* per tensor the parameter whose gradient it is, which is reduced wider, of a stage; SN_NONE */
+  bool staged;
+  uint32_t *order, n_order; /* groups as forward has left them */
+  uint32_t held, kept;      /* what was gathered, and reduced, last */
   sn_pass pass;
   uint32_t root_begin, root_end; /* steps: the model's first and last forward */
   uint32_t root_backward;        /* the first behind its output's gradient */
@@ -258,6 +269,54 @@ static void end_backward(maker *m) {
   for (uint32_t g = 0; g <= m->g.count; g++) sn__edit_hold(&m->e, m->states[g].reduced);
 }
 
+/* ---- where the model begins and ends ---- */
+
+/* The model's forward is steps first .. end of the whole. Where the loss is in the model, its output is the loss:
+ * transformers' models make their own. */
+static void find_forward(maker *m, uint32_t first, uint32_t end) {
+  const sn_route *w = m->whole;
+  bool inside = sn_module_library(w->net) == SN_LIBRARY_TRANSFORMERS && !m->staged;
+  m->root_begin = first;
+  m->root_end = end - 1;
+  while (m->root_begin + 1 < end && sn__groups_crosses(w, m->root_begin)) m->root_begin++;
+  while (!inside && m->root_end > m->root_begin &&
+         (sn__groups_crosses(w, m->root_end) || w->layers[w->steps[m->root_end].layer].op == SN_SOFTMAX))
+    m->root_end--;
+}
+
+static void find_backward(maker *m, uint32_t first, uint32_t end) {
+  const sn_route *w = m->whole;
+  bool inside = sn_module_library(w->net) == SN_LIBRARY_TRANSFORMERS && !m->staged;
+  m->root_backward = first;
+  while (!inside && m->root_backward + 1 < end &&
+         (sn__groups_crosses(w, m->root_backward) || w->layers[w->steps[m->root_backward].layer].op == SN_SOFTMAX))
+    m->root_backward++;
+}
+
+static void find_root(maker *m) {
+  const sn_route *w = m->whole;
+  if (w->net->recorded) {
+    m->root_begin = m->g.model;
+    m->root_end = m->g.model_end;
+    m->root_backward = m->g.model_backward;
+  } else if (!m->staged) {
+    find_forward(m, 0, w->first_backward);
+    find_backward(m, w->first_backward, w->first_update);
+  }
+}
+
+/* Of a stage: where the forward or backward of a micro-batch ends that begins with the step. */
+static uint32_t enter_micro(maker *m, uint32_t first) {
+  uint32_t end = sn__groups_enter_micro(&m->g, m->whole, first);
+  if (m->whole->steps[first].pass == SN_BACKWARD) {
+    find_backward(m, first, end);
+    return end;
+  }
+  find_forward(m, first, end);
+  m->n_order = 0;
+  return end;
+}
+
 /* ---- steps ---- */
 
 static uint32_t first_group(const maker *m) {
@@ -304,11 +363,66 @@ static void access_parameters(maker *m, uint32_t step, bool forward) {
   for (uint32_t i = g->first_parameter; i < g->first_parameter + g->n_parameters; i++) {
     if (m->g.parameters[i].layer != owner) continue;
     if (m->states[m->g.of[owner]].whole) sn__edit_access(&m->e, m->unsharded[i], SN_READ);
-    if (!forward) sn__edit_access(&m->e, m->summed[i], SN_MODIFY);
+    if (!forward && !m->staged) sn__edit_access(&m->e, m->summed[i], SN_MODIFY);
   }
 }
 
+/* ---- gradients of a stage, which all micro-batches add to ---- */
+
+static uint32_t widened_of(const maker *m, uint32_t tensor) {
+  return m->widened ? m->widened[tensor] : SN_NONE;
+}
+
+/* A step of the whole; what adds to a gradient adds to the wide one. */
+static void copy_adding(maker *m, uint32_t step) {
+  const sn_step *s = &m->whole->steps[step];
+  sn__edit_copy_bare(&m->e, step);
+  for (uint32_t i = 0; i < s->n_accesses; i++) {
+    sn_access access = m->whole->accesses[s->first_access + i];
+    uint32_t p = widened_of(m, access.tensor);
+    if (p != SN_NONE && access.mode != SN_WRITE) access.tensor = m->summed[p];
+    sn__edit_take(&m->e, access);
+  }
+}
+
+/* What the first micro-batch has made is made wide, and goes. */
+static void widen(maker *m, uint32_t step) {
+  const sn_step *s = &m->whole->steps[step];
+  for (uint32_t i = 0; i < s->n_accesses; i++) {
+    sn_access access = m->whole->accesses[s->first_access + i];
+    uint32_t p = widened_of(m, access.tensor);
+    if (p == SN_NONE || access.mode != SN_WRITE) continue;
+    const sn__parameter *parameter = &m->g.parameters[p];
+    uint64_t bytes = m->whole->tensors[access.tensor].bytes / m->e_bytes * m->r_bytes;
+    m->summed[p] = sn__edit_tensor(&m->e, parameter->layer, parameter->port, SN_SUMMED, bytes);
+    sn__edit_step(&m->e, parameter->layer, SN_BACKWARD, SN_PACK,
+                  transfer(m, m->group_of[p], SN_REDUCE_SCATTER, SN_MESH_FSDP, bytes));
+    sn__edit_access(&m->e, access.tensor, SN_READ);
+    sn__edit_access(&m->e, m->summed[p], SN_WRITE);
+  }
+}
+
+/* With the latest step what the whole's last backward step is the last to hold. */
+static void hold_last(maker *m) {
+  const sn_step *s = &m->whole->steps[m->whole->first_update - 1];
+  bool sends = sn__groups_crosses(m->whole, m->whole->first_update - 1);
+  for (uint32_t i = 0; i < s->n_accesses; i++) {
+    sn_access access = m->whole->accesses[s->first_access + i];
+    if (access.held || sends) sn__edit_hold(&m->e, access.tensor);
+  }
+}
+
+static void end_micros(maker *m) {
+  for (uint32_t g = m->g.count; g-- > 0;) behind_backward(m, g);
+  behind_backward(m, m->g.count);
+  for (uint32_t g = 0; g <= m->g.count; g++) sn__edit_hold(&m->e, m->states[g].reduced);
+  hold_last(m);
+}
+
+/* ---- steps ---- */
+
 static void copy_forward(maker *m, uint32_t step) {
+  m->pass = SN_FORWARD;
   uint32_t group = m->g.of_step[step];
   const sn__group *g = group_of(m, group);
   if (step == m->root_begin) before_forward(m, m->g.count);
@@ -329,8 +443,10 @@ static void copy_backward(maker *m, uint32_t step) {
   m->pass = SN_BACKWARD;
   if (step == m->root_backward) before_backward(m, m->g.count);
   if (group < m->g.count && g->backward == step) before_backward(m, group);
-  sn__edit_copy(&m->e, step);
+  copy_adding(m, step);
   access_parameters(m, step, false);
+  widen(m, step);
+  if (m->staged) return;
   if (group < m->g.count && g->backward_end == step && g->input_trained) behind_backward(m, group);
   if (step + 1 == m->whole->first_update) end_backward(m);
 }
@@ -367,10 +483,16 @@ static void copy_update(maker *m, uint32_t step) {
   for (uint32_t g = 0; g <= m->g.count && last; g++) sn__edit_access(&m->e, m->states[g].shard, SN_READ);
 }
 
+static bool is_forward(const maker *m, uint32_t step) {
+  return m->staged ? m->whole->steps[step].pass == SN_FORWARD : step < m->whole->first_backward;
+}
+
 static void write(maker *m) {
   const sn_route *w = m->whole;
-  for (uint32_t s = 0; s < w->n_steps && m->e.err->code == SN_OK; s++) {
-    if (s < w->first_backward)
+  for (uint32_t s = 0, end = 0; s < w->n_steps && m->e.err->code == SN_OK; s++) {
+    if (m->staged && s == end && s < w->first_update) end = enter_micro(m, s);
+    if (m->staged && s == w->first_update) end_micros(m);
+    if (s < w->first_update && is_forward(m, s))
       copy_forward(m, s);
     else if (s < w->first_update)
       copy_backward(m, s);
@@ -409,22 +531,16 @@ static void shrink_recorded(maker *m) {
   }
 }
 
-/* Where the loss is in the model, its output is the loss: transformers' models make their own. */
-static void find_root(maker *m) {
+/* Of a stage: which gradients are added wider than they are made. */
+static sn_status find_widened(maker *m, sn_err *err) {
   const sn_route *w = m->whole;
-  if (w->net->recorded) {
-    m->root_begin = m->g.model;
-    m->root_end = m->g.model_end;
-    m->root_backward = m->g.model_backward;
-    return;
-  }
-  bool inside = sn_module_library(w->net) == SN_LIBRARY_TRANSFORMERS;
-  m->root_end = w->first_backward - 1;
-  m->root_backward = w->first_backward;
-  while (!inside && m->root_end > 0 && w->layers[w->steps[m->root_end].layer].op == SN_SOFTMAX) m->root_end--;
-  while (!inside && m->root_backward + 1 < w->first_update &&
-         w->layers[w->steps[m->root_backward].layer].op == SN_SOFTMAX)
-    m->root_backward++;
+  if (m->r_bytes == m->e_bytes) return SN_OK;
+  m->widened = malloc(((size_t)w->n_tensors + 1) * sizeof *m->widened);
+  if (!m->widened) return sn_fail_memory(err);
+  memset(m->widened, 0xff, ((size_t)w->n_tensors + 1) * sizeof *m->widened);
+  for (uint32_t p = 0; p < m->g.n_parameters; p++)
+    if (m->g.parameters[p].gradient != SN_NONE) m->widened[m->g.parameters[p].gradient] = p;
+  return SN_OK;
 }
 
 static sn_status prepare(maker *m, sn_err *err) {
@@ -448,6 +564,7 @@ static sn_status prepare(maker *m, sn_err *err) {
   for (size_t g = 0; g < groups; g++)
     m->states[g] = (state){.gathered = SN_NONE, .bucket = SN_NONE, .shard = SN_NONE, .reduced = SN_NONE};
   find_root(m);
+  if (m->staged && find_widened(m, err) != SN_OK) return err->code;
   return sn__edit_begin(&m->e, m->whole, err);
 }
 
@@ -456,6 +573,7 @@ sn_route *sn__fsdp(const sn_route *whole, sn_iteration iteration, sn_err *err) {
              .iteration = iteration,
              .mesh = &iteration.mesh,
              .ranks = sn_mesh_size(&iteration.mesh, SN_MESH_FSDP),
+             .staged = whole->micros > 0,
              .held = SN_NONE,
              .kept = SN_NONE};
   sn_status status = prepare(&m, err);
@@ -468,6 +586,7 @@ sn_route *sn__fsdp(const sn_route *whole, sn_iteration iteration, sn_err *err) {
   free(m.states);
   free(m.order);
   free(m.unsharded);
+  free(m.widened);
   sn__groups_clear(&m.g);
   return route;
 }

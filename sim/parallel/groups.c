@@ -27,19 +27,23 @@ static uint32_t group_named(sn__groups *g, const char *name) {
   return g->count++;
 }
 
-/* Layers in the order in which they run. */
+/* Layers in the order in which they run; those that are in no block are the root's. */
 static void name_groups(const sn_route *route, sn__groups *g) {
   bool blocks = has_blocks(route);
   memset(g->of, 0xff, route->n_layers * sizeof *g->of);
   for (uint32_t s = 0; s < route->first_backward; s++) {
     uint32_t layer = route->steps[s].layer;
-    if (route->steps[s].pass != SN_FORWARD) continue; /* of a stage of a pipeline */
+    if (route->steps[s].pass != SN_FORWARD || sn__groups_crosses(route, s)) continue; /* of a stage of a pipeline */
     const char *name = blocks                         ? sn_route_block(route, layer)
                        : has_parameters(route, layer) ? sn_route_module(route, layer)
                                                       : NULL;
     if (name && g->of[layer] == SN_NONE) g->of[layer] = group_named(g, name);
   }
-  for (uint32_t l = 0; l < route->n_layers; l++)
+  for (uint32_t s = 0; s < route->first_update && route->micros > 0; s++) {
+    uint32_t layer = route->steps[s].layer;
+    if (!sn__groups_crosses(route, s) && g->of[layer] == SN_NONE) g->of[layer] = g->count;
+  }
+  for (uint32_t l = 0; l < route->n_layers && route->micros == 0; l++)
     if (g->of[l] == SN_NONE) g->of[l] = g->count;
 }
 
@@ -66,18 +70,55 @@ static bool follows(const sn_step *step) {
   return step->kernel == SN_SUM || step->kernel == SN_CAST;
 }
 
-static void find_steps(const sn_route *route, sn__groups *g, sn_iteration iteration) {
+bool sn__groups_crosses(const sn_route *route, uint32_t step) {
+  const sn_step *s = &route->steps[step];
+  return s->kernel == SN_TRANSFER && route->transfers[s->sum].axis == SN_MESH_PP;
+}
+
+static void enter(sn__groups *g, const sn_route *route, uint32_t first, uint32_t end) {
+  bool forward = first < end && route->steps[first].pass == SN_FORWARD;
   uint32_t group = g->count;
-  bool trained = false;
-  for (uint32_t s = 0; s < route->first_update; s++) {
+  for (uint32_t i = 0; i <= g->count; i++) *(forward ? &g->groups[i].forward : &g->groups[i].backward) = SN_NONE;
+  for (uint32_t s = first; s < end; s++) {
     const sn_step *step = &route->steps[s];
-    bool forward = step->pass == SN_FORWARD;
+    g->of_step[s] = g->count;
+    if (sn__groups_crosses(route, s)) continue;
     if (forward || !follows(step)) group = g->of[step->layer];
-    if (forward && g->groups[group].forward == SN_NONE) g->groups[group].input_trained = trained;
     note_step(&g->groups[group], s, forward);
     g->of_step[s] = group;
-    trained = trained || (forward && has_parameters(route, step->layer) &&
-                          sn_freeze_trains(iteration.freeze, &route->layers[step->layer]));
+  }
+}
+
+uint32_t sn__groups_enter_micro(sn__groups *g, const sn_route *route, uint32_t first) {
+  const sn_step *steps = route->steps;
+  uint32_t end = first + 1;
+  while (end < route->first_update && steps[end].pass == steps[first].pass && g->micro_of[end] == g->micro_of[first])
+    end++;
+  enter(g, route, first, end);
+  return end;
+}
+
+static sn_status find_micros(const sn_route *route, sn__groups *g, sn_err *err) {
+  g->micro_of = calloc((size_t)route->first_update + 1, sizeof *g->micro_of);
+  if (!g->micro_of) return sn_fail_memory(err);
+  for (uint32_t micro = 0; micro < route->micros; micro++)
+    for (uint32_t i = 0; i < route->n_runs; i++) g->micro_of[route->runs[(size_t)micro * route->n_runs + i]] = micro;
+  for (uint32_t s = 0; s < route->first_update; s++)
+    if (sn__groups_crosses(route, s)) g->micro_of[s] = route->transfers[route->steps[s].sum].micro;
+  return SN_OK;
+}
+
+/* What a stage receives requires a gradient. */
+static void find_trained(const sn_route *route, sn__groups *g, sn_iteration iteration) {
+  bool trained = route->micros > 0 && route->mesh->stage > 0;
+  for (uint32_t s = 0; s < route->first_backward; s++) {
+    const sn_step *step = &route->steps[s];
+    if (step->pass != SN_FORWARD || sn__groups_crosses(route, s)) continue;
+    sn__group *group = &g->groups[g->of[step->layer]];
+    if (group->forward == SN_NONE) group->input_trained = trained;
+    note_step(group, s, true);
+    trained = trained ||
+              (has_parameters(route, step->layer) && sn_freeze_trains(iteration.freeze, &route->layers[step->layer]));
   }
 }
 
@@ -93,7 +134,10 @@ sn_status sn__groups_find(const sn_route *route, sn_iteration iteration, sn__gro
   name_groups(route, g);
   g->groups[g->count] = (sn__group){.name = "root", .forward = SN_NONE, .backward = SN_NONE};
   for (uint32_t i = 0; i <= g->count; i++) add_parameters(route, sn_mesh_size(&iteration.mesh, SN_MESH_TP), g, i);
-  find_steps(route, g, iteration);
+  find_trained(route, g, iteration);
+  if (route->micros > 0) return find_micros(route, g, err);
+  enter(g, route, 0, route->first_backward);
+  enter(g, route, route->first_backward, route->first_update);
   return SN_OK;
 }
 
@@ -131,6 +175,7 @@ void sn__groups_clear(sn__groups *g) {
   free(g->parameters);
   free(g->of);
   free(g->of_step);
+  free(g->micro_of);
   free(g->gradient_of);
   free(g->first_read);
   free(g->reads);

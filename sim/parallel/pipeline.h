@@ -92,12 +92,14 @@ typedef struct sn_pipeline_times {
   const int64_t *forward_ns, *backward_ns; /* stages x chunks */
   const int64_t *weights_ns;               /* the same; NULL where backward is in one */
   int64_t hop_ns;
+  const int64_t *first_ns; /* what the forward of the first micro-batch takes beside, of each part; NULL: nothing */
 } sn_pipeline_times;
 
 /* What a stage did from 0 to the end of the last one. */
 typedef struct sn_pipeline_played {
   int64_t time_ns;
   int64_t *busy_ns, *idle_ns; /* room for a number a stage, the caller's; their sum is time_ns */
+  int64_t *end_ns;            /* the same: when each has done its last entry; NULL: nobody asks */
 } sn_pipeline_played;
 
 /* Plays the lists: an entry starts when the one before it has ended and what it needs is there. Forward needs the

@@ -71,12 +71,14 @@ static sn_status ready(const player *p, uint32_t part, const sn_pipeline_entry *
   return SN_OK;
 }
 
-static int64_t duration(const player *p, uint32_t part, uint8_t pass) {
+static int64_t duration(const player *p, uint32_t part, const sn_pipeline_entry *entry) {
+  const uint8_t pass = entry->pass;
   const int64_t *of = pass == SN_PIPELINE_FORWARD    ? p->times->forward_ns
                       : pass == SN_PIPELINE_BACKWARD ? p->times->backward_ns
                                                      : p->times->weights_ns;
+  const bool first = p->times->first_ns && pass == SN_PIPELINE_FORWARD && entry->micro == 0;
   assert(of[part] >= 0);
-  return of[part];
+  return of[part] + (first ? p->times->first_ns[part] : 0);
 }
 
 /* Says when an entry has ended, and wakes whoever may have waited for that. */
@@ -97,7 +99,7 @@ static sn_status go_on(player *p, uint32_t stage, sn_err *err) {
   while (p->done[stage] < p->of->n_entries) {
     const sn_pipeline_entry *entry = &list[p->done[stage]];
     const uint32_t part = part_of(p, stage, entry);
-    const int64_t takes = duration(p, part, entry->pass);
+    const int64_t takes = duration(p, part, entry);
     int64_t start, end;
     if (ready(p, part, entry, &start, err) != SN_OK) return err->code;
     if (start == UNKNOWN) return SN_OK;
@@ -167,6 +169,8 @@ sn_status sn_pipeline_play(const sn_pipeline *pipeline, const sn_pipeline_times 
     if (p.stage_end[i] > played->time_ns) played->time_ns = p.stage_end[i];
   for (uint32_t i = 0; status == SN_OK && i < pipeline->stages; i++)
     played->idle_ns[i] = played->time_ns - played->busy_ns[i];
+  for (uint32_t i = 0; status == SN_OK && played->end_ns && i < pipeline->stages; i++)
+    played->end_ns[i] = p.stage_end[i];
   free_room(&p);
   return status;
 }

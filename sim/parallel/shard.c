@@ -16,8 +16,13 @@ const char *sn_shard_refuses(sn_iteration iteration) {
   if (iteration.master && !sharded && mesh->zero == 0)
     return "bf16-master keeps shards in four bytes, and there are none; add --parallel fsdp=8, or ask for bf16";
   if (sn_mesh_is_one(mesh)) return NULL;
-  if (sn_mesh_size(mesh, SN_MESH_PP) > 1 && sharded)
-    return "pipelines (pp) of shards (fsdp) are not simulated yet; ask for pp with dp, or for fsdp";
+  if (sn_mesh_size(mesh, SN_MESH_PP) > 1 && sharded && mesh->schedule != SN_SCHEDULE_1F1B &&
+      mesh->schedule != SN_SCHEDULE_GPIPE)
+    return "stages of shards (pp with fsdp) are of schedule=1f1b and gpipe; others gather whole parts ahead, which is "
+           "not "
+           "simulated yet";
+  if (sn_mesh_size(mesh, SN_MESH_PP) > 1 && sharded && mesh->sync_each)
+    return "a pipeline (pp) reduces gradients behind its last micro-batch; leave sync=each out";
   if (mesh->zero > 0 && sn_iteration_kept_bytes(iteration) < sizeof(float))
     return "DeepSpeed's zero keeps weights in four bytes beside those of two; ask for bf16-master";
   if (mesh->zero > 0 && sn_mesh_world(mesh) > sn_mesh_size(mesh, SN_MESH_DP))

@@ -74,10 +74,26 @@ static uint32_t *slot_of(const maker *m, uint32_t micro, uint32_t tensor) {
   return alone ? &m->only[tensor] : &m->copy[(size_t)micro * m->numbers + m->number[tensor]];
 }
 
+static void make_copy(maker *m, uint32_t *copy, uint32_t tensor) {
+  const sn_tensor *t = &m->whole->tensors[tensor];
+  if (*copy == SN_NONE) *copy = sn__edit_tensor(&m->e, t->layer, t->port, t->role, t->bytes);
+}
+
+/* A layer's gradients of parameters stay side by side. */
+static void make_gradients(maker *m, uint32_t layer) {
+  uint32_t first = m->whole->weight_gradient[layer];
+  for (uint32_t i = first; i < m->whole->n_tensors; i++) {
+    const sn_tensor *t = &m->whole->tensors[i];
+    if (t->role != SN_PARAMETER_GRADIENT || t->layer != layer) break;
+    make_copy(m, &m->only[i], i);
+  }
+}
+
 static uint32_t copy_of(maker *m, uint32_t micro, uint32_t tensor) {
   const sn_tensor *t = &m->whole->tensors[tensor];
   uint32_t *copy = slot_of(m, micro, tensor);
-  if (*copy == SN_NONE) *copy = sn__edit_tensor(&m->e, t->layer, t->port, t->role, t->bytes);
+  if (*copy == SN_NONE && t->role == SN_PARAMETER_GRADIENT) make_gradients(m, t->layer);
+  make_copy(m, copy, tensor);
   return *copy;
 }
 

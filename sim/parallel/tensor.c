@@ -404,7 +404,7 @@ static sn_status prepare(maker *m, sn_err *err) {
 static bool is_sliced(sn_iteration iteration) {
   const sn_mesh *mesh = &iteration.mesh;
   bool sharded = sn_mesh_size(mesh, SN_MESH_FSDP) > 1;
-  if (sharded) return mesh->sync_each || !sn_iteration_accumulates(iteration);
+  if (sharded) return mesh->sync_each || (!sn_iteration_accumulates(iteration) && sn_mesh_size(mesh, SN_MESH_PP) == 1);
   return sn_mesh_size(mesh, SN_MESH_DP) > 1;
 }
 

@@ -147,7 +147,7 @@ static sn_status try_mesh(search *s, const sn_mesh *mesh) {
 }
 
 /* DDP's gradients stand beside its buckets, or in them: both are asked about, but for pipelines, whose gradients are
- * added over micro-batches. */
+ * added over micro-batches. Shards of stages are gathered for each micro-batch, or once an update. */
 static sn_status try_sizes(search *s, uint32_t pp, uint32_t tp, uint32_t fsdp, uint32_t dp) {
   sn_mesh mesh = {0};
   if (sn_mesh_resize(&mesh, SN_MESH_PP, pp, &mesh, s->err) != SN_OK ||
@@ -155,8 +155,10 @@ static sn_status try_sizes(search *s, uint32_t pp, uint32_t tp, uint32_t fsdp, u
       sn_mesh_resize(&mesh, SN_MESH_FSDP, fsdp, &mesh, s->err) != SN_OK ||
       sn_mesh_resize(&mesh, SN_MESH_DP, dp, &mesh, s->err) != SN_OK || try_mesh(s, &mesh) != SN_OK)
     return s->err->code;
-  if (dp == 1 || fsdp > 1 || pp > 1) return SN_OK;
-  mesh.view = true;
+  bool stages = pp > 1 && fsdp > 1;
+  if (!stages && (dp == 1 || fsdp > 1 || pp > 1)) return SN_OK;
+  mesh.view = !stages;
+  mesh.reshard = stages ? SN_RESHARD_NO : mesh.reshard;
   return sn_mesh_resize(&mesh, SN_MESH_DP, dp, &mesh, s->err) == SN_OK ? try_mesh(s, &mesh) : s->err->code;
 }
 
@@ -180,7 +182,10 @@ static sn_status try_meshes(search *s) {
     for (uint32_t dp = 1; dp <= gpus / tp && s->err->code == SN_OK; dp++)
       if (gpus / tp % dp == 0) try_sizes(s, 1, tp, gpus / tp / dp, dp);
     for (uint32_t pp = 2; pp <= gpus / tp && pp <= most_stages(s) && s->err->code == SN_OK; pp++)
-      if (gpus / tp % pp == 0) try_sizes(s, pp, tp, 1, gpus / tp / pp);
+      for (uint32_t shards = 0; shards < 2 && gpus / tp % pp == 0 && s->err->code == SN_OK; shards++) {
+        uint32_t left = gpus / tp / pp;
+        if (shards == 0 || left > 1) try_sizes(s, pp, tp, shards ? left : 1, shards ? 1 : left);
+      }
   }
   if (s->err->code != SN_OK || s->ways->meshes > 0) return s->err->code;
   if (s->ways->uneven == 0) return *s->err = s->refused, s->err->code;

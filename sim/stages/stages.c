@@ -77,12 +77,14 @@ static sn_run *ask(maker *m, uint32_t stage) {
 /* ---- time ---- */
 
 /* What a micro-batch takes in each part: chunks share what their stage takes. */
-static void find_times(const maker *m, uint32_t strategy, int64_t *forward, int64_t *backward, int64_t *weights) {
+static void find_times(const maker *m, uint32_t strategy, int64_t *forward, int64_t *backward, int64_t *weights,
+                       int64_t *first) {
   for (uint32_t p = 0; p < m->stages * m->chunks; p++) {
     const sn_shared_row *s = &m->of[p % m->stages]->results[strategy].shared;
     forward[p] = s->forward_ns / m->micros / m->chunks;
     backward[p] = s->backward_ns / m->micros / m->chunks;
     weights[p] = s->weights_ns / m->micros / m->chunks;
+    first[p] = s->first_ns;
   }
 }
 
@@ -97,30 +99,44 @@ static int64_t hop_ns(const maker *m, uint32_t strategy) {
   return sn_collective_ns(&m->cluster, SN_COLLECTIVE_SEND, bytes, two);
 }
 
-/* The slowest stage, its work without waiting for anybody, and the longest update. */
-static const sn_shared_row *find_slowest(const maker *m, uint32_t strategy, int64_t *work, int64_t *update) {
+/* The slowest stage, and its work without waiting for anybody. */
+static const sn_shared_row *find_slowest(const maker *m, uint32_t strategy, int64_t *work) {
   const sn_shared_row *slowest = NULL;
-  *work = *update = 0;
+  *work = 0;
   for (uint32_t s = 0; s < m->stages; s++) {
     const sn_shared_row *row = &m->of[s]->results[strategy].shared;
-    int64_t busy = row->forward_ns + row->backward_ns + row->weights_ns;
+    int64_t busy = row->first_ns + row->forward_ns + row->backward_ns + row->weights_ns;
     if (!slowest || busy > *work) *work = busy, slowest = row;
-    if (row->update_ns > *update) *update = row->update_ns;
   }
   return slowest;
 }
 
+/* Each stage's reductions and update begin where its last micro-batch's backward ends. */
+static int64_t find_end(const maker *m, uint32_t strategy, const int64_t *ends) {
+  int64_t end = 0;
+  for (uint32_t s = 0; s < m->stages; s++) {
+    int64_t own = ends[s] + m->of[s]->results[strategy].shared.update_ns;
+    if (own > end) end = own;
+  }
+  return end;
+}
+
 static sn_status play(const maker *m, uint32_t strategy, sn_result *r) {
   size_t parts = (size_t)m->stages * m->chunks;
-  int64_t *ns = calloc(3 * parts + 2 * (size_t)m->stages + 1, sizeof *ns), work, update;
+  int64_t *ns = calloc(4 * parts + 3 * (size_t)m->stages + 1, sizeof *ns), work;
   if (!ns) return sn_fail_memory(m->err);
-  find_times(m, strategy, ns, ns + parts, ns + 2 * parts);
-  const sn_pipeline_times times = {
-      .forward_ns = ns, .backward_ns = ns + parts, .weights_ns = ns + 2 * parts, .hop_ns = hop_ns(m, strategy)};
-  sn_pipeline_played played = {.busy_ns = ns + 3 * parts, .idle_ns = ns + 3 * parts + m->stages};
+  find_times(m, strategy, ns, ns + parts, ns + 2 * parts, ns + 3 * parts);
+  const sn_pipeline_times times = {.forward_ns = ns,
+                                   .backward_ns = ns + parts,
+                                   .weights_ns = ns + 2 * parts,
+                                   .first_ns = ns + 3 * parts,
+                                   .hop_ns = hop_ns(m, strategy)};
+  sn_pipeline_played played = {.busy_ns = ns + 4 * parts,
+                               .idle_ns = ns + 4 * parts + m->stages,
+                               .end_ns = ns + 4 * parts + 2 * (size_t)m->stages};
   if (sn_pipeline_play(m->pipeline, &times, &played, m->err) == SN_OK) {
-    const sn_shared_row *slowest = find_slowest(m, strategy, &work, &update);
-    r->iteration_ns = played.time_ns + update;
+    const sn_shared_row *slowest = find_slowest(m, strategy, &work);
+    r->iteration_ns = find_end(m, strategy, played.end_ns);
     r->shared.bubble_ns = played.time_ns > work ? played.time_ns - work : 0;
     r->shared.transfer_ns = slowest->transfer_ns;
     r->shared.exposed_ns = slowest->exposed_ns; /* waiting for other stages is the bubble's */

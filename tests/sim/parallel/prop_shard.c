@@ -43,6 +43,11 @@ static sn_mesh random_mesh(uint64_t *dice, sn_err *err) {
   if (prng_chance(dice, 25))
     snprintf(text, sizeof text, "pp=%u,dp=%u,schedule=%s", prng_from(dice, 2, 4), prng_chance(dice, 30) ? 2 : 1,
              schedules[prng_below(dice, 3)]);
+  else if (prng_chance(dice, 35))
+    snprintf(text, sizeof text, "pp=%u,dp=%u,schedule=%s,fsdp=%u,reshard=%s,keep-last=%s,prefetch=%u,reduce=%s",
+             prng_from(dice, 2, 4), prng_chance(dice, 30) ? 2 : 1, schedules[prng_below(dice, 2)], ranks,
+             reshards[prng_below(dice, ranks % 2 ? 2 : 3)], prng_chance(dice, 30) ? "yes" : "no", prng_from(dice, 1, 3),
+             prng_chance(dice, 50) ? "bf16" : "fp32");
   else if (prng_chance(dice, 20))
     snprintf(text, sizeof text, "dp=%u,zero=%u", ranks, prng_from(dice, 1, 2));
   else if (prng_chance(dice, 25))
@@ -169,7 +174,7 @@ static bool runs(world *w, const sn_plan *plan, oracle *o) {
 
 static void plans_are_right(void **state) {
   (void)state;
-  uint64_t first = first_seed(20261129), transfers = 0, reruns = 0, copies = 0, staged = 0;
+  uint64_t first = first_seed(20261129), transfers = 0, reruns = 0, copies = 0, staged = 0, shards = 0;
   for (uint32_t n = 0, cases = case_count(OWN_CASES); n < cases; n++) {
     world w;
     oracle o;
@@ -182,11 +187,12 @@ static void plans_are_right(void **state) {
     reruns += w.plan->counts.recomputed_layers;
     copies += w.plan->counts.offload_bytes > 0;
     staged += w.route->micros > 0;
+    shards += w.route->micros > 0 && sn_mesh_size(&w.iteration.mesh, SN_MESH_FSDP) > 1;
     close_world(&w);
   }
   print_message("%" PRIu64 " transfers, %" PRIu64 " layers run again, %" PRIu64 " plans copy, %" PRIu64
-                " are of stages\n",
-                transfers, reruns, copies, staged);
+                " are of stages, %" PRIu64 " of them sharded\n",
+                transfers, reruns, copies, staged, shards);
   assert_true(transfers > 0);
 }
 

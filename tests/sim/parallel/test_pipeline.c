@@ -33,7 +33,10 @@ static int64_t play_evenly(const sn_pipeline *pipeline, evenly of) {
     backward[i] = of.backward_ns;
     weights[i] = of.weights_ns;
   }
-  const sn_pipeline_times times = {forward, backward, pipeline->split ? weights : NULL, of.hop_ns};
+  const sn_pipeline_times times = {.forward_ns = forward,
+                                   .backward_ns = backward,
+                                   .weights_ns = pipeline->split ? weights : NULL,
+                                   .hop_ns = of.hop_ns};
   sn_pipeline_played played = {.busy_ns = busy, .idle_ns = idle};
   sn_err err = SN_ERR_INIT;
   if (sn_pipeline_play(pipeline, &times, &played, &err) != SN_OK) fail_msg("%s", err.text);
@@ -193,6 +196,25 @@ static void uneven_stages(void **state) {
   sn_pipeline_free(alone);
 }
 
+/* What is gathered ahead of the first micro-batch is on each stage's way to it, once; stages end one after the other. */
+static void first_micro_batch_gathers(void **state) {
+  (void)state;
+  enum { P = 3, M = 4, F = 10, B = 20, G = 7 };
+  const int64_t forward[P] = {F, F, F}, backward[P] = {B, B, B}, gathers[P] = {G, G, G};
+  const sn_pipeline_times times = {.forward_ns = forward, .backward_ns = backward, .first_ns = gathers};
+  int64_t busy[P], idle[P], end[P];
+  sn_pipeline_played played = {.busy_ns = busy, .idle_ns = idle, .end_ns = end};
+  sn_err err = SN_ERR_INIT;
+  sn_pipeline *pipeline = made(SN_PIPELINE_1F1B, P, M, 1);
+  assert_int_equal(sn_pipeline_play(pipeline, &times, &played, &err), SN_OK);
+  assert_int_equal(played.time_ns, P * G + (M + P - 1) * (F + B));
+  for (uint32_t s = 0; s < P; s++) {
+    assert_int_equal(busy[s], G + M * (F + B));
+    assert_int_equal(end[s], played.time_ns - s * B);
+  }
+  sn_pipeline_free(pipeline);
+}
+
 /* The last stage wants the second micro-batch first, the first one sends it after the first's backward. */
 static void never_ends(void **state) {
   (void)state;
@@ -252,10 +274,15 @@ static void bad_input(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(rules_of_papers), cmocka_unit_test(first_stage_of_interleaved),
-      cmocka_unit_test(lists),           cmocka_unit_test(times_with_hops),
-      cmocka_unit_test(uneven_stages),   cmocka_unit_test(never_ends),
-      cmocka_unit_test(too_long),        cmocka_unit_test(bad_input),
+      cmocka_unit_test(rules_of_papers),
+      cmocka_unit_test(first_stage_of_interleaved),
+      cmocka_unit_test(lists),
+      cmocka_unit_test(times_with_hops),
+      cmocka_unit_test(uneven_stages),
+      cmocka_unit_test(never_ends),
+      cmocka_unit_test(first_micro_batch_gathers),
+      cmocka_unit_test(too_long),
+      cmocka_unit_test(bad_input),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

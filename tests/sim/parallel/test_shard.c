@@ -421,6 +421,9 @@ static void stages_are_pytorchs(void **state) {
       {"llm:8,128,4,4,352,256", "pp=4,schedule=zb-h1", 8, {18686028, 21659720, 23363656, 27177080}, 24},
       {"llm:8,256,8,4,704,2048", "pp=4,schedule=zb-h1", 4, {50153548, 48193608, 51339336, 67897440}, 16},
       {"llm:8,128,4,4,352,256", "pp=2,schedule=zb-h1", 4, {24981652, 32554160}, 8},
+      {"llm:8,128,4,4,352,256", "pp=4,fsdp=4", 8, {16250444, 13188680, 10430024, 8631284}, 28},
+      {"llm:8,128,4,4,352,256", "pp=4,fsdp=4,reshard=no", 8, {16250444, 13188680, 10430024, 8795636}, 28},
+      {"llm:8,128,4,4,352,256", "pp=4,fsdp=4,schedule=gpipe", 8, {25726540, 25488968, 25488968, 29205008}, 0},
   };
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     sn_run *run = run_stages(rows[i].net, 2, 64, rows[i].mesh, rows[i].micros);
@@ -454,6 +457,30 @@ static void stages_keep_what_is_in_flight(void **state) {
   assert_true(each > 2 * 4 * (floats - tokens * 4 * D) && each < 2 * 4 * (floats + tokens * 4 * D));
   sn_run_free(one);
   sn_run_free(all);
+}
+
+/* Shards of stages: each forward gathers what no backward before it has left, with reshard=no each group once, and each is
+ * reduced once an update. Gradients of all micro-batches are added in the width in which they are reduced. */
+static void stages_gather_what_is_not_there(void **state) {
+  (void)state;
+  enum { M = 8 };
+  static const char net[] = "llm:8,128,4,4,352,100";
+  static const struct {
+    const char *mesh;
+    uint64_t times; /* a block of stage 0 is gathered: by each forward, or the backward ahead of it, and one more */
+  } rows[] = {{"pp=4,fsdp=4", M + 1}, {"pp=4,fsdp=4,reshard=no", 1}, {"pp=4,fsdp=4,schedule=gpipe", M + 1}};
+  sn_run *whole = run_stages(net, 2, 64, "pp=4", M);
+  uint64_t stage = whole->stages[0]->results[0].live.parameters, blocks = whole->stages[1]->results[0].live.parameters;
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    sn_run *run = run_stages(net, 2, 64, rows[i].mesh, M);
+    const sn_shared_row *first = &run->stages[0]->results[0].shared;
+    assert_int_equal(first->scattered_bytes, stage);
+    assert_int_equal(first->gathered_bytes, stage + (rows[i].times - 1) * blocks);
+    assert_int_equal(run->stages[0]->results[0].live.parameters, stage / 4);
+    assert_true(run->results[0].iteration_ns > 0);
+    sn_run_free(run);
+  }
+  sn_run_free(whole);
 }
 
 /* (p - 1) / m of equal stages, interleaved's a chunk's part of it. */
@@ -556,6 +583,7 @@ int main(void) {
       cmocka_unit_test(parameters_are_cut_by_rows),
       cmocka_unit_test(first_sides_are_pytorchs),
       cmocka_unit_test(stages_are_pytorchs),
+      cmocka_unit_test(stages_gather_what_is_not_there),
       cmocka_unit_test(stages_keep_what_is_in_flight),
       cmocka_unit_test(the_least_is_that_of_all_stages),
       cmocka_unit_test(bubbles_are_the_schedules),
