@@ -5,7 +5,7 @@ that talk to nobody, tensors with values, and MemTracker counts the storages tha
     python3 bench/parallel/pipelines.py --table
 
 Networks are llm:LAYERS,D,HEADS,KV,FFN,WORDS, of whose layers each stage has as many. The mesh is written as snsim's --parallel: pp=N with
-schedule=1f1b or gpipe, and fsdp=N as in bench/pytorch_parallel.py, with reshard=yes|no|N, dp=R, prefetch=K, reduce=fp32|bf16.
+schedule=1f1b, gpipe or zb-h1, and fsdp=N as in bench/pytorch_parallel.py, with reshard=yes|no|N, dp=R, prefetch=K, reduce=fp32|bf16.
 
 The optimizer is AdamW. The peak is that of the second schedule.step() with its update, of --accumulate micro-batches. Outputs of the last
 stage are not merged (return_outputs=False). The tracker's own tracker of modules is left out, whose hooks hold what a stage has received, and
@@ -30,7 +30,7 @@ try:
     import torch.distributed as dist
     from torch.distributed._tools.mem_tracker import MemTracker
     from torch.distributed.device_mesh import init_device_mesh
-    from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGPipe
+    from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGPipe, ScheduleInterleavedZeroBubble
     from torch.testing._internal.distributed.fake_pg import FakeStore
 except ImportError as error:
     print(f"pipelines.py: error: PyTorch cannot be imported by this Python: {error}", file=sys.stderr)
@@ -41,7 +41,11 @@ from torch.nn import functional as F
 
 from parallel import meshes, networks
 
-SCHEDULES = {"1f1b": Schedule1F1B, "gpipe": ScheduleGPipe}
+def zero_bubble(stage, **more):
+    return ScheduleInterleavedZeroBubble([stage], **more)
+
+
+SCHEDULES = {"1f1b": Schedule1F1B, "gpipe": ScheduleGPipe, "zb-h1": zero_bubble}
 SMALL = "llm:8,128,4,4,352,256"
 WIDE = "llm:8,256,8,4,704,2048"
 
@@ -51,6 +55,9 @@ TABLE = [
     (SMALL, "--parallel pp=4,schedule=gpipe --accumulate 8"),
     (WIDE, "--parallel pp=4 --accumulate 6"),
     (SMALL, "--parallel pp=2 --accumulate 3"),
+    (SMALL, "--parallel pp=4,schedule=zb-h1 --accumulate 8"),
+    (WIDE, "--parallel pp=4,schedule=zb-h1 --accumulate 4"),
+    (SMALL, "--parallel pp=2,schedule=zb-h1 --accumulate 4"),
     (SMALL, "--parallel pp=4,fsdp=4 --accumulate 8"),
     (SMALL, "--parallel pp=4,fsdp=4,reshard=no --accumulate 8"),
     (SMALL, "--parallel pp=4,fsdp=4,schedule=gpipe --accumulate 8"),

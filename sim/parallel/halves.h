@@ -6,8 +6,8 @@
  *   a product's, of x and dy: dx and dw          makes dx           makes dw
  *   an embedding's, what makes dw alone                             all of it
  *
- * What the second half reads stays until then: x and dy of every product. So a sum of gradients is a tensor of its own
- * where one of those it is made of is left for later (sim/parallel/stage.c). */
+ * What the second half reads stays until then: x and dy of every product, and with them the graph that they are in. So a
+ * sum of gradients is a tensor of its own where one of those it is made of is left for later (sim/parallel/stage.c). */
 #ifndef SN_SIM_PARALLEL_HALVES_H
 #define SN_SIM_PARALLEL_HALVES_H
 

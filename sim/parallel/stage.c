@@ -16,7 +16,12 @@
  *   sent dh     until the next backward is over (1f1b), or the next gradient is here (gpipe); the last to the end
  *   outputs     the last part's, until their backward is over; losses to the end, and the h that their graph began with
  *
- * interleaved and zb-h1 wait for what they send at once. Outputs are not merged: schedule.step(return_outputs=False). */
+ * interleaved and zb-h1 are played by PyTorch's runtime. It asks for what it receives an entry ahead, and waits for what
+ * it sent forward behind its backward, and for what it sent back at the end. Of zb-h1 backward is over when its second
+ * half is, which runs through the layers from first to last; until then the graph is there with all that it has saved
+ * but what products alone have read, as none of it can go while what it leads to is left. The first stage has nobody
+ * to make gradients of inputs for: all of its backward is the second half. Outputs are not merged:
+ * schedule.step(return_outputs=False). */
 #include "base/arena.h"
 #include "base/checked.h"
 #include "models/op/op.h"
@@ -24,22 +29,10 @@
 #include "sim/parallel/fsdp.h"
 #include "sim/parallel/halves.h"
 #include "sim/parallel/pipeline.h"
+#include "sim/parallel/stage_parts.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* Numbers, ascending. */
-typedef struct list {
-  uint32_t *all, n;
-} list;
-
-/* A part of the network: its steps, and the tensors that cross its ends. */
-typedef struct part {
-  list forward, backward;
-  list given, given_gradients; /* made by others: values of the part before, gradients of the part behind */
-  list handed, handed_gradients;
-  list outputs; /* of the last one: what losses are made of */
-} part;
 
 /* What crossed, and is still held, of some micro-batches: tensors of the stage. */
 typedef struct held {
@@ -50,15 +43,15 @@ typedef struct maker {
   sn__edit e;
   const sn_route *whole;
   const sn_mesh *mesh;
-  uint32_t parts, micros;
-  uint32_t *part_of_layer, *part_of_step, *maker; /* maker: per tensor, the part that has made it; SN_NONE: none yet */
-  part *all;
+  sn__parts parts;
+  uint32_t micros;
   uint32_t *number; /* per tensor of the whole: among those that the stage's steps touch; SN_NONE: none of them does */
   uint32_t numbers; /* how many these are */
   uint32_t *copy;   /* per micro-batch and number: its copy; SN_NONE: none yet */
   uint32_t *only;   /* per tensor of the whole: the copy of all micro-batches; SN_NONE: none yet */
   bool *made;       /* per tensor of the whole: a gradient of a parameter that is there */
   sn__halves halves;
+  bool puts_off;  /* what is written is of zb-h1's second half */
   bool split;     /* backward is in two; then also: */
   uint32_t *left; /* per micro-batch and access of the whole: what a step's second half reads, as it was when the first
                    * half came by; SN_NONE */
@@ -72,89 +65,6 @@ typedef struct maker {
 
 static bool is_mine(const maker *m, uint32_t p) {
   return p % sn_mesh_size(m->mesh, SN_MESH_PP) == m->mesh->stage;
-}
-
-/* ---- what crosses ---- */
-
-static bool push(list *l, uint32_t number, size_t most) {
-  if (!l->all) l->all = calloc(most + 1, sizeof *l->all);
-  if (!l->all) return false;
-  if (l->n == 0 || l->all[l->n - 1] != number) l->all[l->n++] = number;
-  return true;
-}
-
-static bool has(const list *l, uint32_t number) {
-  for (uint32_t i = 0; i < l->n; i++)
-    if (l->all[i] == number) return true;
-  return false;
-}
-
-/* What adds gradients belongs to those who made them. */
-static void find_parts_of_steps(maker *m) {
-  const sn_route *w = m->whole;
-  uint32_t before = m->parts - 1;
-  for (uint32_t s = 0; s < w->n_steps; s++) {
-    const sn_step *step = &w->steps[s];
-    bool follows = step->pass == SN_BACKWARD && (step->kernel == SN_SUM || step->kernel == SN_CAST);
-    before = m->part_of_step[s] = follows ? before : m->part_of_layer[step->layer];
-  }
-}
-
-/* A tensor of part `from` that part `to` uses. */
-static sn_status cross(maker *m, uint32_t tensor, uint32_t from, uint32_t to, size_t most) {
-  const sn_tensor *t = &m->whole->tensors[tensor];
-  bool forward = from < to;
-  if (from + 1 != to && to + 1 != from)
-    return sn_fail(m->err, SN_BAD_INPUT,
-                   "%s is used %u parts of the pipeline away from where it is made, and stages send to the next alone; "
-                   "ask for fewer stages, or for fsdp",
-                   m->whole->layers[t->layer].name, from < to ? to - from : from - to);
-  list *handed = forward ? &m->all[from].handed : &m->all[from].handed_gradients;
-  list *given = forward ? &m->all[to].given : &m->all[to].given_gradients;
-  if (has(handed, tensor)) return SN_OK;
-  return push(handed, tensor, most) && push(given, tensor, most) ? SN_OK : sn_fail_memory(m->err);
-}
-
-/* What is received is a leaf that requires a gradient. */
-static sn_status fail_in_place(const maker *m, uint32_t step) {
-  return sn_fail(m->err, SN_BAD_INPUT,
-                 "%s works in place on what its stage of the pipeline receives, which PyTorch refuses; ask for another "
-                 "number of stages",
-                 m->whole->layers[m->whole->steps[step].layer].name);
-}
-
-static sn_status find_crossings(maker *m) {
-  const sn_route *w = m->whole;
-  for (uint32_t s = 0; s < w->first_update && m->err->code == SN_OK; s++) {
-    uint32_t p = m->part_of_step[s];
-    list *steps = s < w->first_backward ? &m->all[p].forward : &m->all[p].backward;
-    if (!push(steps, s, w->n_steps)) return sn_fail_memory(m->err);
-    for (uint32_t i = 0; i < w->steps[s].n_accesses; i++) {
-      sn_access access = w->accesses[w->steps[s].first_access + i];
-      uint32_t *made_by = &m->maker[access.tensor];
-      if (access.mode == SN_WRITE && *made_by == SN_NONE) *made_by = p;
-      if (*made_by == p || *made_by == SN_NONE) continue;
-      if (s < w->first_backward && access.mode == SN_MODIFY) return fail_in_place(m, s);
-      cross(m, access.tensor, *made_by, p, w->n_tensors);
-      if (s >= w->first_backward && w->tensors[access.tensor].role == SN_GRADIENT) *made_by = p; /* and hands it on */
-    }
-  }
-  return m->err->code;
-}
-
-/* Tied weights would be on two GPUs. */
-static sn_status check_ties(const maker *m) {
-  const sn_route *w = m->whole;
-  for (uint32_t l = 0; l < w->n_layers; l++) {
-    uint32_t owner = w->layers[l].attr->weights_of;
-    if (owner == 0 || m->part_of_layer[owner] == m->part_of_layer[l]) continue;
-    return sn_fail(
-        m->err, SN_BAD_INPUT,
-        "%s takes the weights of %s, which another stage of the pipeline has; ask for fsdp, or for a network "
-        "whose head has weights of its own",
-        w->layers[l].name, w->layers[owner].name);
-  }
-  return SN_OK;
 }
 
 /* ---- writing ---- */
@@ -229,9 +139,26 @@ static void begin_step(maker *m, uint32_t step, uint32_t micro, sn__half half) {
   sn__edit_copy_bare(&m->e, step);
   if (m->e.err->code != SN_OK) return;
   sn_step *copy = &m->e.steps[m->e.route->n_steps - 1];
-  copy->put_off = half == SN__OF_WEIGHTS;
+  copy->put_off = m->puts_off;
   if (cut) copy->kernel = copy->put_off ? SN_FILTER_GRADIENT : SN_DATA_GRADIENT;
   if (!cut || !copy->put_off) m->runs[(size_t)micro * m->n_runs + m->run_numbers[step]] = m->e.route->n_steps - 1;
+}
+
+/* A norm of simple operations has five tensors at once where what it reads stays, its dx among them: with one beside it is
+ * at its fullest where some of those are gone. */
+static void add_to_norm(maker *m, uint32_t step) {
+  const sn_step *s = &m->whole->steps[step];
+  const sn_layer *layer = &m->whole->layers[s->layer];
+  uint64_t all = 0, dx = 0;
+  if (layer->op != SN_RMS_NORM || layer->attr->fused) return;
+  for (uint32_t i = s->first_access; i < s->first_access + s->n_accesses; i++) {
+    const sn_tensor *t = &m->whole->tensors[m->whole->accesses[i].tensor];
+    if (m->whole->accesses[i].mode != SN_WRITE || t->role == SN_PARAMETER_GRADIENT) continue;
+    if (t->role == SN_GRADIENT) dx = t->bytes;
+    all += t->bytes;
+  }
+  if (dx == 0 || all >= 5 * dx) return;
+  sn__edit_access(&m->e, sn__edit_tensor(&m->e, s->layer, 0, SN_SCRATCH, 5 * dx - all), SN_WRITE);
 }
 
 static void copy_step(maker *m, uint32_t step, uint32_t micro, sn__half half) {
@@ -254,17 +181,22 @@ static void copy_step(maker *m, uint32_t step, uint32_t micro, sn__half half) {
     else
       sn__edit_access(&m->e, copy_of(m, micro, access.tensor), access.mode);
   }
+  if (half == SN__OF_INPUTS) add_to_norm(m, step);
 }
 
-static void transfer(maker *m, const list *tensors, uint32_t micro, sn_pass pass, sn_transfer_kind kind) {
+static void transfer(maker *m, const sn__list *tensors, uint32_t micro, sn_pass pass, sn_transfer_kind kind) {
   for (uint32_t i = 0; i < tensors->n; i++) {
     const sn_tensor *t = &m->whole->tensors[tensors->all[i]];
     uint32_t number = sn__edit_transfer(
         &m->e,
         (sn_transfer){
             .kind = kind, .axis = SN_MESH_PP, .ranks = 2, .what = tensors->all[i], .micro = micro, .bytes = t->bytes});
+    bool asked = *slot_of(m, micro, tensors->all[i]) != SN_NONE;
     sn__edit_step(&m->e, t->layer, pass, SN_TRANSFER, number);
-    sn__edit_access(&m->e, copy_of(m, micro, tensors->all[i]), kind == SN_RECEIVE ? SN_WRITE : SN_READ);
+    sn__edit_access(&m->e, copy_of(m, micro, tensors->all[i]),
+                    kind == SN_SEND ? SN_READ
+                    : asked         ? SN_MODIFY
+                                    : SN_WRITE);
     if (kind == SN_RECEIVE && pass == SN_BACKWARD)
       m->is_left[(size_t)micro * m->numbers + m->number[tensors->all[i]]] = true;
   }
@@ -273,11 +205,11 @@ static void transfer(maker *m, const list *tensors, uint32_t micro, sn_pass pass
 /* ---- what crossed stays for a while ---- */
 
 /* By the latest step. */
-static void hold_all(maker *m, const list *tensors, uint32_t micro) {
+static void hold_all(maker *m, const sn__list *tensors, uint32_t micro) {
   for (uint32_t i = 0; i < tensors->n; i++) sn__edit_hold(&m->e, copy_of(m, micro, tensors->all[i]));
 }
 
-static void keep(maker *m, held *h, const list *tensors, uint32_t micro) {
+static void keep(maker *m, held *h, const sn__list *tensors, uint32_t micro) {
   for (uint32_t i = 0; i < tensors->n && m->err->code == SN_OK; i++) {
     uint32_t room = h->n < h->room ? h->room : 2 * h->room + 16;
     uint32_t *all = room > h->room ? realloc(h->all, room * sizeof *all) : h->all;
@@ -309,9 +241,26 @@ static bool is_replicated(const maker *m) {
   return sn_mesh_size(m->mesh, SN_MESH_DP) > 1 && sn_mesh_size(m->mesh, SN_MESH_FSDP) == 1;
 }
 
+static const sn__part *part_of(const maker *m, const sn_pipeline_entry *entry) {
+  return &m->parts.all[entry->chunk * sn_mesh_size(m->mesh, SN_MESH_PP) + m->mesh->stage];
+}
+
+/* Has room for what an entry is to receive; of zb-h1 behind one that goes the other way. */
+static void ask(maker *m, const sn_pipeline_entry *before, const sn_pipeline_entry *entry) {
+  if (m->split && (before->pass == SN_PIPELINE_FORWARD) == (entry->pass == SN_PIPELINE_FORWARD)) return;
+  const sn__part *p = part_of(m, entry);
+  const bool forward = entry->pass == SN_PIPELINE_FORWARD;
+  const sn__list *l = forward ? &p->given : &p->given_gradients;
+  if (entry->pass == SN_PIPELINE_WEIGHTS || l->n == 0) return;
+  const sn_transfer none = {.kind = SN_RECEIVE, .axis = SN_MESH_PP, .ranks = 2};
+  sn__edit_step(&m->e, m->whole->tensors[l->all[0]].layer, forward ? SN_FORWARD : SN_BACKWARD, SN_PACK,
+                sn__edit_transfer(&m->e, none));
+  for (uint32_t i = 0; i < l->n; i++) sn__edit_access(&m->e, copy_of(m, entry->micro, l->all[i]), SN_WRITE);
+}
+
 /* ---- entries ---- */
 
-static void forward_entry(maker *m, const part *p, uint32_t micro) {
+static void forward_entry(maker *m, const sn__part *p, uint32_t micro) {
   transfer(m, &p->given, micro, SN_FORWARD, SN_RECEIVE);
   for (uint32_t i = 0; i < p->forward.n; i++) copy_step(m, p->forward.all[i], micro, SN__ALL);
   if (!is_gpipe(m)) let_go(m, &m->sent);
@@ -319,56 +268,98 @@ static void forward_entry(maker *m, const part *p, uint32_t micro) {
   if (waits(m) && !is_replicated(m)) keep(m, &m->sent, &p->handed, micro);
 }
 
-static void backward_entry(maker *m, const part *p, uint32_t micro, bool behind_another) {
+/* What is there until backward is over. */
+static void end_backward(maker *m, const sn__part *p, uint32_t micro) {
+  if (is_replicated(m) || !waits(m)) hold_all(m, &p->handed, micro);
+  hold_all(m, &p->given, micro);
+  hold_all(m, &p->given_gradients, micro);
+}
+
+static bool is_first(const maker *m, const sn__part *p) {
+  return p == m->parts.all;
+}
+
+/* What goes with the second half's step that has read it: what products read, and what norms have made of their inputs. */
+static bool goes_early(const sn_route *w, const sn_step *step, uint32_t tensor) {
+  const sn_layer *layer = &w->layers[step->layer];
+  const sn_tensor *t = &w->tensors[tensor];
+  if (layer->op == SN_RMS_NORM && !layer->attr->fused)
+    return t->role == SN_SAVED && t->bytes >= w->tensors[w->output[layer->first_output]].bytes;
+  return layer->op == SN_FC || layer->op == SN_CONV || layer->op == SN_DECONV;
+}
+
+/* What forward has saved: for layers from the last one with weights on down, or for those behind it. */
+static void hold_saved(maker *m, const sn__list *backward, uint32_t micro, bool below) {
+  const sn_route *w = m->whole;
+  bool is_below = false;
+  for (uint32_t i = 0; i < backward->n; i++) {
+    const sn_step *step = &w->steps[backward->all[i]];
+    is_below = is_below || m->halves.weights[backward->all[i]];
+    if (is_below != below) continue;
+    for (uint32_t a = step->first_access; a < step->first_access + step->n_accesses; a++) {
+      uint32_t tensor = w->accesses[a].tensor;
+      sn_role role = w->tensors[tensor].role;
+      bool made_back = role == SN_GRADIENT || role == SN_PARAMETER_GRADIENT || role == SN_SCRATCH;
+      if (!made_back && !goes_early(w, step, tensor)) sn__edit_hold(&m->e, copy_of(m, micro, tensor));
+    }
+  }
+}
+
+static void backward_entry(maker *m, const sn__part *p, uint32_t micro, bool behind_another) {
   transfer(m, &p->given_gradients, micro, SN_BACKWARD, SN_RECEIVE);
   let_go(m, &m->sent);
   let_go(m, &m->received);
   if (is_gpipe(m)) let_go(m, &m->sent_gradients);
-  for (uint32_t i = 0; i < p->backward.n; i++)
+  for (uint32_t i = 0; i < p->backward.n && !(m->split && is_first(m, p)); i++)
     copy_step(m, p->backward.all[i], micro, m->split ? SN__OF_INPUTS : SN__ALL);
-  if (is_replicated(m)) hold_all(m, &p->handed, micro);
   hold_all(m, &p->outputs, micro);
-  hold_all(m, &p->given, micro);
-  hold_all(m, &p->given_gradients, micro);
-  let_go(m, &m->sent_gradients);
+  m->split ? hold_saved(m, &p->backward, micro, false) : end_backward(m, p, micro);
+  if (waits(m)) let_go(m, &m->sent_gradients);
   transfer(m, &p->handed_gradients, micro, SN_BACKWARD, SN_SEND);
-  if (waits(m)) keep(m, &m->sent_gradients, &p->handed_gradients, micro);
+  keep(m, &m->sent_gradients, &p->handed_gradients, micro);
   if (waits(m) && !is_gpipe(m) && behind_another) keep(m, &m->received, &p->given_gradients, micro);
 }
 
+/* Layer by layer from the first on, each layer's steps in their order. */
+static void write_weights(maker *m, const sn__list *backward, uint32_t micro) {
+  const sn_step *steps = m->whole->steps;
+  for (uint32_t end = backward->n, first; end > 0; end = first) {
+    first = end - 1;
+    while (first > 0 && steps[backward->all[first - 1]].layer == steps[backward->all[first]].layer) first--;
+    for (uint32_t i = first; i < end; i++) copy_step(m, backward->all[i], micro, SN__OF_WEIGHTS);
+  }
+}
+
+static void weights_entry(maker *m, const sn__part *p, uint32_t micro) {
+  m->puts_off = true;
+  for (uint32_t i = 0; i < p->backward.n && is_first(m, p); i++) copy_step(m, p->backward.all[i], micro, SN__ALL);
+  if (!is_first(m, p)) {
+    write_weights(m, &p->backward, micro);
+    hold_saved(m, &p->backward, micro, true);
+  }
+  end_backward(m, p, micro);
+  m->puts_off = false;
+}
+
 static void write_entry(maker *m, const sn_pipeline_entry *entry, const sn_pipeline_entry *before) {
-  const part *p = &m->all[entry->chunk * sn_mesh_size(m->mesh, SN_MESH_PP) + m->mesh->stage];
+  const sn__part *p = part_of(m, entry);
   if (entry->pass == SN_PIPELINE_FORWARD)
     forward_entry(m, p, entry->micro);
   else if (entry->pass == SN_PIPELINE_BACKWARD)
     backward_entry(m, p, entry->micro, before && before->pass == SN_PIPELINE_BACKWARD);
   else
-    for (uint32_t i = 0; i < p->backward.n; i++) copy_step(m, p->backward.all[i], entry->micro, SN__OF_WEIGHTS);
-}
-
-/* The last part's outputs, which losses are made of. */
-static sn_status find_outputs(maker *m) {
-  const sn_route *w = m->whole;
-  for (uint32_t s = 0; s < w->first_backward; s++) {
-    const sn_step *step = &w->steps[s];
-    if (w->layers[step->layer].op != SN_SOFTMAX || m->part_of_step[s] + 1 < m->parts) continue;
-    for (uint32_t i = 0; i < step->n_accesses; i++) {
-      sn_access access = w->accesses[step->first_access + i];
-      if (access.mode == SN_READ && !push(&m->all[m->parts - 1].outputs, access.tensor, w->n_tensors))
-        return sn_fail_memory(m->err);
-    }
-  }
-  return SN_OK;
+    weights_entry(m, p, entry->micro);
 }
 
 /* Losses are kept to the end, and with their graph what it began with: what the last part has received. */
 static void hold_losses(maker *m) {
   const sn_route *w = m->whole;
-  if (!is_mine(m, m->parts - 1)) return;
-  for (uint32_t micro = 0; micro < m->micros; micro++) hold_all(m, &m->all[m->parts - 1].given, micro);
+  if (!is_mine(m, m->parts.n - 1)) return;
+  for (uint32_t micro = 0; micro < m->micros && !m->split; micro++)
+    hold_all(m, &m->parts.all[m->parts.n - 1].given, micro);
   for (uint32_t s = 0; s < w->first_backward; s++) {
     const sn_step *step = &w->steps[s];
-    if (w->layers[step->layer].op != SN_SOFTMAX || !is_mine(m, m->part_of_step[s])) continue;
+    if (w->layers[step->layer].op != SN_SOFTMAX || !is_mine(m, m->parts.of_step[s])) continue;
     for (uint32_t micro = 0; micro < m->micros; micro++)
       for (uint32_t i = 0; i < step->n_accesses; i++) {
         const sn_access access = w->accesses[step->first_access + i];
@@ -389,7 +380,7 @@ static void count_updated(maker *m) {
     for (uint32_t n = 0; n < count; n++) {
       uint64_t elements = cuts[n].rows * cuts[n].each; /* of parameters, which were counted */
       m->updated += elements;
-      m->updated_own += is_mine(m, m->part_of_layer[l]) ? elements : 0;
+      m->updated_own += is_mine(m, m->parts.of_layer[l]) ? elements : 0;
     }
   }
 }
@@ -422,7 +413,7 @@ static void write_updates(maker *m) {
   const sn_route *w = m->whole;
   uint32_t first = SN_NONE;
   for (uint32_t s = w->first_update; s < w->n_steps; s++) {
-    if (!is_mine(m, m->part_of_layer[w->steps[s].layer])) continue;
+    if (!is_mine(m, m->parts.of_layer[w->steps[s].layer])) continue;
     copy_update(m, s, first);
     if (first == SN_NONE) first = s;
   }
@@ -437,8 +428,10 @@ static sn_status write(maker *m) {
   sn_pipeline *pipeline = sn_pipeline_new(sn_pipeline_kind_of(m->mesh), stages, m->micros, chunks, m->err);
   if (!pipeline) return m->err->code;
   const sn_pipeline_entry *entries = sn_pipeline_list(pipeline, m->mesh->stage);
-  for (uint32_t i = 0; i < pipeline->n_entries && m->err->code == SN_OK; i++)
+  for (uint32_t i = 0; i < pipeline->n_entries && m->err->code == SN_OK; i++) {
+    if (!waits(m) && i + 1 < pipeline->n_entries) ask(m, &entries[i], &entries[i + 1]);
     write_entry(m, &entries[i], i > 0 ? &entries[i - 1] : NULL);
+  }
   hold_losses(m);
   let_go(m, &m->sent_gradients);
   let_go(m, &m->received);
@@ -451,7 +444,7 @@ static sn_status write(maker *m) {
 static sn_status number_own(maker *m) {
   const sn_route *w = m->whole;
   for (uint32_t s = 0; s < w->n_steps; s++) {
-    m->run_numbers[s] = s < w->first_update && is_mine(m, m->part_of_step[s]) ? m->n_runs++ : SN_NONE;
+    m->run_numbers[s] = s < w->first_update && is_mine(m, m->parts.of_step[s]) ? m->n_runs++ : SN_NONE;
     if (m->run_numbers[s] == SN_NONE) continue;
     for (uint32_t i = 0; i < w->steps[s].n_accesses; i++) {
       uint32_t *number = &m->number[w->accesses[w->steps[s].first_access + i].tensor];
@@ -478,43 +471,25 @@ static sn_status prepare_halves(maker *m) {
 static sn_status prepare(maker *m) {
   const sn_route *w = m->whole;
   size_t tensors = ((size_t)w->n_tensors + 1) * sizeof(uint32_t);
-  m->part_of_layer = calloc((size_t)w->n_layers + 1, sizeof *m->part_of_layer);
-  m->part_of_step = calloc((size_t)w->n_steps + 1, sizeof *m->part_of_step);
-  m->maker = malloc(tensors);
-  m->all = calloc(m->parts, sizeof *m->all);
   m->number = malloc(tensors);
   m->only = malloc(tensors);
   m->made = calloc((size_t)w->n_tensors + 1, sizeof *m->made);
   if (sn__edit_begin_bare(&m->e, w, m->err) != SN_OK) return m->err->code;
   m->e.mixed = true;
   m->run_numbers = sn_arena_alloc(m->e.route->arena, (size_t)w->n_steps + 1, sizeof *m->run_numbers);
-  if (!m->part_of_layer || !m->part_of_step || !m->maker || !m->all || !m->number || !m->only || !m->made ||
-      !m->run_numbers)
-    return sn_fail_memory(m->err);
-  memset(m->maker, 0xff, tensors);
+  if (!m->number || !m->only || !m->made || !m->run_numbers) return sn_fail_memory(m->err);
   memset(m->number, 0xff, tensors);
   memset(m->only, 0xff, tensors);
-  if (sn_mesh_check_parts(w->net, m->mesh, m->err) != SN_OK) return m->err->code;
-  sn_mesh_parts cut = sn_mesh_parts_of(w->net, m->mesh);
-  for (uint32_t l = 0; l < w->n_layers; l++) m->part_of_layer[l] = sn_mesh_part_next(&cut);
-  if (check_ties(m) != SN_OK) return m->err->code;
-  find_parts_of_steps(m);
   m->split = m->mesh->schedule == SN_SCHEDULE_ZB_H1;
-  if (find_crossings(m) != SN_OK || number_own(m) != SN_OK || find_outputs(m) != SN_OK) return m->err->code;
+  if (sn__parts_find(w, m->mesh, &m->parts, m->err) != SN_OK || number_own(m) != SN_OK) return m->err->code;
   return m->split ? prepare_halves(m) : SN_OK;
 }
 
 static void clear(maker *m) {
-  for (uint32_t p = 0; m->all && p < m->parts; p++) {
-    const part *at = &m->all[p];
-    const list *lists[] = {&at->forward, &at->backward,         &at->given,  &at->given_gradients,
-                           &at->handed,  &at->handed_gradients, &at->outputs};
-    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) free(lists[i]->all);
-  }
+  sn__parts_clear(&m->parts);
   sn__halves_clear(&m->halves);
-  void *const rooms[] = {m->part_of_layer, m->part_of_step, m->maker, m->all,     m->number,   m->copy,
-                         m->only,          m->made,         m->left,  m->is_left, m->sent.all, m->sent_gradients.all,
-                         m->received.all};
+  void *const rooms[] = {
+      m->number, m->copy, m->only, m->made, m->left, m->is_left, m->sent.all, m->sent_gradients.all, m->received.all};
   for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++) free(rooms[i]);
 }
 
@@ -544,7 +519,6 @@ static sn_status hand_over(maker *m, sn_route *route, sn_err *err) {
 sn_route *sn__stage(const sn_route *whole, sn_iteration iteration, sn_err *err) {
   maker m = {.whole = whole,
              .mesh = &iteration.mesh,
-             .parts = sn_mesh_size(&iteration.mesh, SN_MESH_PP) * sn_mesh_chunks(&iteration.mesh),
              .micros = iteration.mesh.micros > 1 ? iteration.mesh.micros : 1,
              .err = err};
   sn_status status = prepare(&m);

@@ -407,7 +407,7 @@ static void the_least_is_that_of_all_stages(void **state) {
   sn_run_free(all);
 }
 
-/* Stage by stage what MemTracker counts under PyTorch's Schedule1F1B and ScheduleGPipe (bench/parallel/pipelines.py); of
+/* Stage by stage what MemTracker counts under PyTorch's Schedule1F1B, ScheduleGPipe and ScheduleInterleavedZeroBubble (bench/parallel/pipelines.py); of
  * the last one the sums of weights of losses are held here as long as they are. */
 static void stages_are_pytorchs(void **state) {
   (void)state;
@@ -421,6 +421,9 @@ static void stages_are_pytorchs(void **state) {
       {"llm:8,128,4,4,352,256", "pp=4,schedule=gpipe", 8, {27899980, 27498568, 27498568, 31379088}, 0},
       {"llm:8,256,8,4,704,2048", "pp=4", 6, {55277644, 41498696, 35983432, 43029100}, 20},
       {"llm:8,128,4,4,352,256", "pp=2", 3, {24849556, 19826344}, 8},
+      {"llm:8,128,4,4,352,256", "pp=4,schedule=zb-h1", 8, {18686028, 21659720, 23363656, 27177080}, 24},
+      {"llm:8,256,8,4,704,2048", "pp=4,schedule=zb-h1", 4, {50153548, 48193608, 51339336, 67897440}, 16},
+      {"llm:8,128,4,4,352,256", "pp=2,schedule=zb-h1", 4, {24981652, 32554160}, 8},
       {"llm:8,128,4,4,352,256", "pp=4,fsdp=4", 8, {16250444, 13188680, 10430024, 8631284}, 28},
       {"llm:8,128,4,4,352,256", "pp=4,fsdp=4,reshard=no", 8, {16250444, 13188680, 10430024, 8795636}, 28},
       {"llm:8,128,4,4,352,256", "pp=4,fsdp=4,schedule=gpipe", 8, {25726540, 25488968, 25488968, 29205008}, 0},
@@ -498,7 +501,7 @@ static void bubbles_are_the_schedules(void **state) {
 }
 
 /* Backward in two halves does what it did in one, and what is put off fills gaps: (p - 1) / 3m of equal parts. A stage keeps
- * as many micro-batches as the first one, and what is sent is sent as soon. */
+ * as many micro-batches as the first one, all that they have saved, gradients of outputs and what it has handed on. */
 static void halves_fill_bubbles(void **state) {
   (void)state;
   enum { P = 4, M = 16 };
@@ -507,14 +510,15 @@ static void halves_fill_bubbles(void **state) {
   for (uint32_t s = 0; s < P; s++) {
     const sn_shared_row *a = &whole->stages[s]->results[0].shared, *b = &halves->stages[s]->results[0].shared;
     assert_int_equal(a->weights_ns, 0);
-    assert_true(b->weights_ns > 0 && b->backward_ns > 0);
+    assert_true(b->weights_ns > 0);
+    assert_int_equal(b->backward_ns == 0, s == 0); /* which has nobody to hand gradients to */
     double one = (double)(a->forward_ns + a->backward_ns);
     double two = (double)(b->forward_ns + b->backward_ns + b->weights_ns);
     assert_true(two > 0.99 * one && two < 1.01 * one);
     assert_true(stage_bytes(halves, s) >= stage_bytes(whole, s));
   }
   uint64_t first = stage_bytes(whole, 0), last = stage_bytes(halves, P - 2);
-  assert_true(last > first * 9 / 10 && last < first * 12 / 10);
+  assert_true(last > first && last < first * 3 / 2);
   assert_true(halves->results[0].shared.bubble_ns < whole->results[0].shared.bubble_ns * 2 / 3);
   assert_true(halves->results[0].iteration_ns < whole->results[0].iteration_ns);
   sn_run_free(whole);
