@@ -111,6 +111,7 @@ static sn_status print(const sn_question *q, const sn_run *run, sn_err *err) {
   const sn_report_wish wish = {.steps = args->steps,
                                .explain = args->explain,
                                .margin_bytes = q->margin_bytes,
+                               .cluster = &q->options.cluster,
                                .gpu_why = args->gpu_why,
                                .epoch = q->epoch};
   if (args->plan && strcmp(args->plan, "-") == 0) return SN_OK;

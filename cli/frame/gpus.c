@@ -15,23 +15,26 @@ double sn_gpus_tokens(const sn_run *run, const sn_result *r) {
 }
 
 /* False where it is not known by now: a file that lies elsewhere. */
-static bool find_cluster(const sn_run *run, const sn_mesh *mesh, sn_cluster *cluster, bool *assumed) {
-  sn_cluster asked = {0};
+static bool find_cluster(const sn_run *run, const sn_cluster *known, const sn_mesh *mesh, sn_cluster *cluster,
+                         bool *assumed) {
+  sn_cluster asked = known ? *known : (sn_cluster){0};
   sn_device device;
   sn_err none = SN_ERR_INIT;
-  if (*run->conditions.cluster && sn_cluster_load(run->conditions.cluster, &asked, &none) != SN_OK) return false;
+  if (!known && *run->conditions.cluster && sn_cluster_load(run->conditions.cluster, &asked, &none) != SN_OK)
+    return false;
   if (run->conditions.nodes > 0 && sn_cluster_set_nodes(&asked, run->conditions.nodes, &none) != SN_OK) return false;
   return sn_device_load(run->gpu, &device, &none) == SN_OK &&
          sn_mesh_cluster(mesh, &asked, &device, cluster, assumed, &none) == SN_OK;
 }
 
-static void print_links(const sn_run *run, const sn_mesh *mesh, FILE *out) {
+static void print_links(const sn_run *run, const sn_cluster *known, const sn_mesh *mesh, FILE *out) {
   sn_cluster c;
   bool assumed = false;
-  if (!find_cluster(run, mesh, &c, &assumed)) return;
-  fprintf(out, ", %" PRIu32 " node%s, %s %.3g of %.3g GB/s%s", c.nodes, c.nodes > 1 ? "s" : "",
-          sn_fabric_name(c.fabric), c.node.bus / 1e9, c.node.line / 1e9, assumed ? " (assumed)" : "");
-  if (c.nodes > 1)
+  if (!find_cluster(run, known, mesh, &c, &assumed)) return;
+  uint32_t nodes = (sn_mesh_world(mesh) + c.gpus_per_node - 1) / c.gpus_per_node; /* there may be more */
+  fprintf(out, ", %" PRIu32 " node%s, %s %.3g of %.3g GB/s%s", nodes, nodes > 1 ? "s" : "", sn_fabric_name(c.fabric),
+          c.node.bus / 1e9, c.node.line / 1e9, assumed ? " (assumed)" : "");
+  if (nodes > 1)
     fprintf(out, ", between nodes %" PRIu32 " x %.3g of %.3g GB/s", c.nics, c.net.bus / 1e9, c.net.line / 1e9);
 }
 
@@ -83,7 +86,7 @@ static char *print_ms(int64_t ns, char *text) {
   return sn_print_digits((double)ns / 1e6, 3, text);
 }
 
-void sn_gpus_print(const sn_run *run, FILE *out) {
+void sn_gpus_print(const sn_run *run, const sn_cluster *cluster, FILE *out) {
   char transfers[SN_UNIT_TEXT], exposed[SN_UNIT_TEXT], waits[SN_UNIT_TEXT];
   sn_mesh mesh = sn_run_mesh(run);
   const sn_result *first = NULL;
@@ -91,7 +94,7 @@ void sn_gpus_print(const sn_run *run, FILE *out) {
     if (run->results[i].shared.world > 0) first = &run->results[i];
   if (!first) return;
   fprintf(out, "%s: %" PRIu32 " GPUs", mesh.text, first->shared.world);
-  print_links(run, &mesh, out);
+  print_links(run, cluster, &mesh, out);
   if (first->shared.groups > 1) fprintf(out, ", %" PRIu32 " groups", first->shared.groups);
   print_update(run, &mesh, out);
   fputs("\n", out);

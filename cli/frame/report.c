@@ -167,7 +167,7 @@ static void print_subject(const sn_run *run, const char *gpu_why, const sn_out *
   fputs(": ", f);
 }
 
-static void print_setting(const sn_run *run, FILE *f) {
+static void print_setting(const sn_run *run, const struct sn_cluster *cluster, FILE *f) {
   char text[SN_UNIT_TEXT];
   fprintf(f, "%s usable%s; ", sn_print_bytes(run->memory_bytes, text),
           run->memory_nominal ? " (of the nominal size: what CUDA reports is not known)" : "");
@@ -185,7 +185,7 @@ static void print_setting(const sn_run *run, FILE *f) {
   if (strcmp(run->costs, "measured") == 0) fprintf(f, ", %.0f %% of the compute time measured", 100 * known_share(run));
   fputs("\n", f);
   print_residents(run, f);
-  sn_gpus_print(run, f);
+  sn_gpus_print(run, cluster, f);
   if (run->conditions.inference)
     fputs("nothing is kept for a backward pass, so there is nothing to offload or to recompute\n", f);
   fputs("\n", f);
@@ -552,7 +552,7 @@ static sn_status print_rows(const sn_run *run, const sn_run *rest, sn_report_wis
     print_between(run, rest, out->stream);
   else
     print_subject(run, wish.gpu_why, out);
-  print_setting(rest, out->stream);
+  print_setting(rest, wish.cluster, out->stream);
   if (print_results(rest, out, err) != SN_OK) return err->code;
   sn_times_print_run(rest, out->stream);
   sn_report_failures(run, "not planned", out->stream);

@@ -10,10 +10,11 @@
 #include "sim/device/external.h"
 
 typedef struct sn_report_wish {
-  bool steps, explain;   /* the rows of every step, the tensors of every peak: the run must hold them */
-  uint64_t margin_bytes; /* beside the run's memory, which nobody planned with */
-  sn_epoch epoch;        /* what to tell of one, which is not stored either */
-  const char *gpu_why;   /* why it is this GPU, which the heading says: "by default"; NULL or "" where it was named */
+  bool steps, explain;              /* the rows of every step, the tensors of every peak: the run must hold them */
+  uint64_t margin_bytes;            /* beside the run's memory, which nobody planned with */
+  sn_epoch epoch;                   /* what to tell of one, which is not stored either */
+  const struct sn_cluster *cluster; /* on which several GPUs are; NULL: it is looked up */
+  const char *gpu_why; /* why it is this GPU, which the heading says: "by default"; NULL or "" where it was named */
 } sn_report_wish;
 
 /* Heading, one row per strategy, and what is wished for. */

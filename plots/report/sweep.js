@@ -58,7 +58,7 @@ function drawGrid() {
 
 /* ---- what is shown ---- */
 
-const CHOOSERS = AXES.filter(([key], i) => i < 2 || (names[key].length > 1 && key !== X.key));
+const CHOOSERS = CHOSEN.filter(([key], i) => i < 2 || names[key].length > 1);
 
 function drawChooser() {
   fill("chooser", ...CHOOSERS.map(([key, text]) => element("span", {}, element("label", {for: "choose-" + key}, text),
@@ -82,7 +82,9 @@ function choose(choice, batch) {
 function showPair(pair) {
   const had = at("pairs").contains(document.activeElement);
   const like = pair.best >= 0 ? pair.best : columns.net.findIndex((net, i) => net === pair.net && columns.gpu[i] === pair.gpu);
-  choose(Object.fromEntries(AXES.map(([key]) => [key, columns[key][like]])), X.of(like));
+  const choice = Object.fromEntries(CHOSEN.map(([key]) => [key, columns[key][like]]));
+  if (choice.scheme < 0) choice.scheme = columns.scheme.find((scheme, i) => scheme >= 0 && columns.net[i] === pair.net && columns.gpu[i] === pair.gpu) ?? 0;
+  choose(choice, X.of(like));
   if (had) at("pairs").querySelector("tr.shown button").focus();
 }
 

@@ -16,9 +16,10 @@ function isChosen(pair) {
 }
 
 function choosePoints() {
-  const keys = AXES.map(([key]) => key).filter((key) => key !== X.key), points = [];
+  const keys = CHOSEN.map(([key]) => key), points = [];
+  const isOf = (i) => (key) => columns[key][i] === chart.choice[key] || (key === "scheme" && columns.world[i] === 1);
   for (let i = 0; i < N; i++)
-    if (!failures.has(i) && keys.every((key) => columns[key][i] === chart.choice[key])) points.push(i);
+    if (!failures.has(i) && keys.every(isOf(i))) points.push(i);
   chart.batches = [...new Set(points.map(X.of))].sort((a, b) => a - b);
   const place = new Map(chart.batches.map((batch, b) => [batch, b])), lines = new Map();
   for (const i of points) {

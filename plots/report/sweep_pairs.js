@@ -46,7 +46,8 @@ function pairName(pair) {
 
 /* What else is special about a point, beside X. */
 function othersOf(point) {
-  return OPTIONS.filter(([key]) => key !== X.key).map(([key, text]) => text + " " + name(key, point)).join(", ");
+  const said = (key) => key === X.key || (X.key === "world" && key === "parallel" && columns.world[point] === 1);
+  return OPTIONS.filter(([key]) => !said(key)).map(([key, text]) => text + " " + name(key, point)).join(", ");
 }
 
 function withOptions(point) {
@@ -67,7 +68,7 @@ function pairSentence(pair) {
   const beyond = most === pair.tried ? ", the " + X.best + " tried" : "";
   return pairName(pair) + ": the " + X.best + " " + X.word + (X.best === "largest" ? " that fits is " : " with which something fits is ") + X.text(most) +
          beyond + ", with " + withOptions(best) + baselineText(pair, most) + "; the most " + UNIT + " per second, " + speed(fastest).toFixed(1) +
-         ", are those of " + withOptions(fastest) + " with " + X.word + " " + X.text(X.of(fastest)) + ".";
+         ", are those of " + withOptions(fastest) + " " + X.at(X.of(fastest)) + ".";
 }
 
 function pairCell(pair) {

@@ -344,15 +344,28 @@ static sn_status find_remedies(search *s) {
   return s->count == 0 ? add_batch(s) : SN_OK;
 }
 
+static bool is_faster(const search *s, const sn_answer_change *c) {
+  return c->images_per_second > 1.01 * s->w->as_is->images_per_second;
+}
+
 /* Faster, or less memory, by what is worth a change. */
 static bool is_gain(const search *s, const sn_answer_change *c) {
   const sn_result *r = s->w->as_is;
-  return c->images_per_second > 1.01 * r->images_per_second ||
-         (double)c->device_bytes < 0.95 * (double)r->peak_device_bytes;
+  return is_faster(s, c) || (double)c->device_bytes < 0.95 * (double)r->peak_device_bytes;
+}
+
+/* Stages wait less for each other where there are more micro-batches: of one image each, where that is faster. */
+static sn_status add_least_parts(search *s) {
+  uint32_t batch = s->asked->net->batch, before = s->count;
+  if (!is_staged(s) || batch == 1) return SN_OK;
+  if (add_parts(s, sn__loop_as_asked(&s->ways), batch) != SN_OK) return s->err->code;
+  if (s->count > before && !is_faster(s, &s->all[before].change)) s->count = before;
+  return SN_OK;
 }
 
 static sn_status find_gains(search *s) {
-  if (add_precision(s) != SN_OK || add_all_blocks(s) != SN_OK || add_batch(s) != SN_OK) return s->err->code;
+  if (add_least_parts(s) != SN_OK || add_precision(s) != SN_OK || add_all_blocks(s) != SN_OK || add_batch(s) != SN_OK)
+    return s->err->code;
   uint32_t kept = 0;
   for (uint32_t i = 0; i < s->count; i++)
     if (is_gain(s, &s->all[i].change)) s->all[kept++] = s->all[i];

@@ -209,7 +209,7 @@ static sn_status read_units(const char *text, size_t length, sn_mesh *mesh, sn_e
 /* An axis without a number. */
 static sn_status read_bare(const key *k, bool may_seek, sn_mesh *mesh, sn_err *err) {
   sn_mesh_axis axis = (sn_mesh_axis)(k - keys); /* which stand first, in their order */
-  bool sought = axis == SN_MESH_FSDP || axis == SN_MESH_DP;
+  bool sought = axis != SN_MESH_TP;
   if (!sought || !may_seek)
     return sn_fail(err, SN_BAD_USAGE, "--parallel: %s of how many GPUs? Say %s=8%s", k->name, k->name,
                    sought ? ", or let it be found by snsim fit --min gpus" : "");

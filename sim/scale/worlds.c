@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "sim/parallel/shard.h"
 #include "sim/parallel/times.h"
+#include "sim/stages/staged.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@ typedef struct search {
   sn_worlds *worlds;
   sn_world *all;
   uint32_t each; /* GPUs of a node */
+  uint32_t most; /* in all */
   uint32_t room;
   sn_err *err;
 } search;
@@ -41,11 +43,11 @@ static sn_world *add(search *s, const sn_mesh *mesh, sn_strategy strategy) {
   return w;
 }
 
-static sn_status play(search *s, sn_planner *planner, sn_world *w) {
+static sn_status play(search *s, sn_staged *planner, sn_world *w) {
   sn_arena *arena = s->worlds->arena;
   sn_result *result = sn_arena_alloc(arena, 1, sizeof *result);
   if (!result) return sn_fail_memory(s->err);
-  if (sn_planner_result(planner, w->strategy, s->wish->device->memory_bytes, arena, result, s->err) != SN_OK)
+  if (sn_staged_result(planner, w->strategy, s->wish->device->memory_bytes, arena, result, s->err) != SN_OK)
     return s->err->code;
   w->result = result;
   w->images_per_second = result->images_per_second;
@@ -69,7 +71,7 @@ static bool is_enough(const search *s, uint32_t world, bool lean) {
 
 static sn_status play_all(search *s, const sn_mesh *mesh, const sn_options *options) {
   const sn_worlds_wish *wish = s->wish;
-  sn_planner *planner = sn_planner_new(wish->net, wish->device, options, s->err);
+  sn_staged *planner = sn_staged_new(NULL, wish->net, wish->device, options, s->err);
   for (uint32_t i = 0; planner && i < wish->n_strategies && s->err->code == SN_OK; i++)
     play(s, planner, add(s, mesh, wish->strategies[i]));
   if (planner && s->err->code == SN_OK && wish->lean && !is_enough(s, sn_mesh_world(mesh), false)) {
@@ -79,7 +81,7 @@ static sn_status play_all(search *s, const sn_mesh *mesh, const sn_options *opti
     w->lean = true;
     play(s, planner, w);
   }
-  sn_planner_free(planner);
+  sn_staged_free(planner);
   return s->err->code;
 }
 
@@ -138,7 +140,7 @@ static sn_status halve(search *s, gap g, bool lean) {
 
 static sn_status try_sizes(search *s) {
   gap asked = {0, 0}, lean = {0, 0};
-  for (uint32_t world = 1; world <= s->wish->most && asked.high == 0; world = larger(s, world)) {
+  for (uint32_t world = 1; world <= s->most && asked.high == 0; world = larger(s, world)) {
     if (!is_world(s, world)) continue;
     if (try_size(s, world) != SN_OK) return s->err->code;
     narrow(&asked, world, is_enough(s, world, false));
@@ -192,9 +194,9 @@ static sn_status find_binding(search *s) {
   options.iteration.mesh = below->mesh;
   if (sn_mesh_is_one(&below->mesh)) options.cluster = (sn_cluster){0};
   uint64_t memory = s->wish->device->memory_bytes;
-  sn_planner *planner = sn_planner_new(s->wish->net, s->wish->device, &options, s->err);
-  if (planner) sn_planner_binding(planner, below->strategy, memory, s->worlds->arena, &s->worlds->binding, s->err);
-  sn_planner_free(planner);
+  sn_staged *planner = sn_staged_new(NULL, s->wish->net, s->wish->device, &options, s->err);
+  if (planner) sn_staged_binding(planner, below->strategy, memory, s->worlds->arena, &s->worlds->binding, s->err);
+  sn_staged_free(planner);
   return s->err->code;
 }
 
@@ -210,6 +212,14 @@ static sn_status sort(search *s) {
   return SN_OK;
 }
 
+/* A stage has a block at least, of each of its parts. */
+static void limit_stages(search *s) {
+  const sn_mesh *scheme = s->wish->scheme;
+  if (axis_of(s) != SN_MESH_PP) return;
+  uint64_t most = (uint64_t)others_of(s) * (sn_mesh_parts_of(s->wish->net, scheme).blocks / sn_mesh_chunks(scheme));
+  if (s->most > most) s->most = (uint32_t)most;
+}
+
 static sn_status open(search *s) {
   sn_mesh two;
   sn_cluster cluster;
@@ -219,6 +229,7 @@ static sn_status open(search *s) {
   s->all = sn_arena_alloc(found->arena, s->room, sizeof *s->all);
   if (!s->all) return sn_fail_memory(s->err);
   found->all = s->all;
+  limit_stages(s);
   sn_status status = sn_mesh_resize(s->wish->scheme, axis_of(s), 1, &two, s->err);
   if (status == SN_OK)
     status = sn_mesh_cluster(&two, &s->wish->options->cluster, s->wish->device, &cluster, &assumed, s->err);
@@ -229,7 +240,7 @@ static sn_status open(search *s) {
 sn_worlds *sn_worlds_find(const sn_worlds_wish *wish, sn_err *err) {
   sn_arena *arena = sn_arena_new();
   sn_worlds *worlds = arena ? sn_arena_alloc(arena, 1, sizeof *worlds) : NULL;
-  search s = {.wish = wish, .worlds = worlds, .each = 1, .err = err};
+  search s = {.wish = wish, .worlds = worlds, .each = 1, .most = wish->most, .err = err};
   if (!worlds) {
     sn_fail_memory(err);
   } else {

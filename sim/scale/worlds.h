@@ -1,4 +1,5 @@
-/* Worlds: how few GPUs do for an iteration that they share by one scheme (sim/graph/mesh.h), fsdp or dp.
+/* Worlds: how few GPUs do for an iteration that they share by one scheme (sim/graph/mesh.h): fsdp, dp, or pp, whose
+ * stages are no more than blocks.
  *
  *   1 GPU, 2, 4, 8 | 2 nodes, 4, 8 ..       until one fits; then between the last that does not and that one
  *

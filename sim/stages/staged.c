@@ -102,17 +102,14 @@ sn_status sn_staged_bound(sn_staged *s, sn_strategy strategy, uint64_t *memory, 
   return SN_OK;
 }
 
-/* Of those that do not fit, where there are any, the one that needs most. */
-static sn_status find_fullest(sn_staged *s, sn_strategy strategy, uint64_t memory, uint32_t *stage, sn_need *all,
-                              sn_err *err) {
-  sn_need fullest = {.fits = true};
-  *all = (sn_need){.fits = true, .slack_bytes = INT64_MAX};
+/* Of those that do not fit, where there are any, the one whose tensors lack most. */
+static sn_status find_fullest(sn_staged *s, sn_strategy strategy, uint64_t memory, uint32_t *stage, sn_err *err) {
+  sn_need fullest = {.fits = true, .slack_bytes = INT64_MAX};
   *stage = 0;
   for (uint32_t i = 0; i < s->count; i++) {
     sn_need own;
-    if (sn_planner_need(s->planners[i], strategy, memory, &own, err) != SN_OK) return err->code;
-    add_need(all, own);
-    bool more = own.fits == fullest.fits ? own.device_bytes > fullest.device_bytes : fullest.fits;
+    if (sn_planner_fits(s->planners[i], strategy, memory, &own, err) != SN_OK) return err->code;
+    bool more = own.fits == fullest.fits ? own.slack_bytes < fullest.slack_bytes : fullest.fits;
     if (more) *stage = i, fullest = own;
   }
   return SN_OK;
@@ -120,12 +117,10 @@ static sn_status find_fullest(sn_staged *s, sn_strategy strategy, uint64_t memor
 
 sn_status sn_staged_binding(sn_staged *s, sn_strategy strategy, uint64_t memory, sn_arena *arena, sn_binding *binding,
                             sn_err *err) {
-  sn_need all;
   uint32_t stage = 0;
-  if (s->count > 1 && find_fullest(s, strategy, memory, &stage, &all, err) != SN_OK) return err->code;
+  if (s->count > 1 && find_fullest(s, strategy, memory, &stage, err) != SN_OK) return err->code;
   if (sn_planner_binding(s->planners[stage], strategy, memory, arena, binding, err) != SN_OK) return err->code;
   if (s->count == 1) return SN_OK;
-  binding->need = all;
   binding->stage = stage;
   binding->stages = s->count;
   return SN_OK;

@@ -155,9 +155,19 @@ def tells_meshes_apart(page, stored):
     shown = [(row[2], row[10]) for row in cells(page, "points")]
     equal("points", shown, [(r["parallel"] or "one", f"{r['images_per_second']:.2f}") for r in rows])
     fastest = max(rows, key=lambda r: r["images_per_second"])
-    said = f"the most images per second, {fastest['images_per_second']:.1f}, are those of pytorch (GPUs {fastest['parallel']})"
+    said = (f"resnet50 on h100_sxm: the smallest number of GPUs with which something fits is 1, the smallest tried, with pytorch; the most images"
+            f" per second, {fastest['images_per_second']:.1f}, are those of pytorch (GPUs {fastest['parallel']}) on 16 GPUs.")
     assert said in plain(page.text("#verdict")), page.text("#verdict")
     assert "one, fsdp=2, fsdp=4, fsdp=8, fsdp=16, dp=2" in page.text("#grid"), page.text("#grid")
+    speed = {r["parallel"]: r["images_per_second"] for r in rows}
+    for scheme, meshes in (("dp", ("", "dp=2")), ("fsdp", ("", "fsdp=2", "fsdp=4", "fsdp=8", "fsdp=16"))):
+        set_value(page, "#choose-scheme", scheme)
+        head = page.evaluate("[...document.querySelectorAll('#heat thead th')].map((cell) => cell.innerText.trim())")
+        equal("GPUs", head[1:], [mesh.split("=")[-1] or "1" for mesh in meshes])
+        shown = [float(cell) for cell in page.evaluate(HEAT)[0][1:]]
+        assert all(abs(x / speed[mesh] - 1) < 0.02 for x, mesh in zip(shown, meshes, strict=True)), (shown, speed)
+        equal("marks", page.evaluate("document.querySelectorAll('#memory circle').length"), len(meshes))
+    equal("title", plain(page.text("#charts-title")), "Over the number of GPUs")
 
 
 def limit_looks_like_no_strategy(page, stored):

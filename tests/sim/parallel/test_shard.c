@@ -279,6 +279,7 @@ static void sizes_are_looked_for(void **state) {
       {"fsdp,reshard=4", "fsdp,reshard=4", "fsdp=8,reshard=4", ""},
       {"fsdp,reshard=16", "fsdp,reshard=16", "fsdp=8", ""},
       {"dp=2,fsdp,reshard=no", "fsdp,dp=2,reshard=no", "fsdp=8,dp=2,reshard=no", "dp=2"},
+      {"tp=2,pp,schedule=gpipe", "tp=2,pp,schedule=gpipe", "tp=2,pp=8,schedule=gpipe", "tp=2"},
       {"dp,fsdp=4,keep-last=yes", "fsdp=4,dp,keep-last=yes", "fsdp=4,dp=8,keep-last=yes", "fsdp=4,keep-last=yes"}};
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     sn_mesh mesh, sized;
@@ -301,7 +302,7 @@ static void bad_sizes_are_refused(void **state) {
   static const char *const bad[][2] = {{"fsdp,dp", "one axis"},
                                        {"tp", "Say tp=8"},
                                        {"fsdp,view=yes", "add dp=8"},
-                                       {"pp,fsdp", "Say pp=8"},
+                                       {"pp,fsdp", "one axis"},
                                        {"fsdp,fsdp=8", "twice"}};
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
     sn_mesh mesh = {0};
