@@ -290,9 +290,13 @@ static void keep(maker *m, held *h, const list *tensors, uint32_t micro) {
   }
 }
 
+static void hold_kept(maker *m, const held *h) {
+  for (uint32_t i = 0; i < h->n; i++) sn__edit_hold(&m->e, h->all[i]);
+}
+
 /* With the latest step. */
 static void let_go(maker *m, held *h) {
-  for (uint32_t i = 0; i < h->n; i++) sn__edit_hold(&m->e, h->all[i]);
+  hold_kept(m, h);
   h->n = 0;
 }
 
@@ -323,17 +327,18 @@ static void backward_entry(maker *m, const part *p, uint32_t micro, bool behind_
   transfer(m, &p->given_gradients, micro, SN_BACKWARD, SN_RECEIVE);
   let_go(m, &m->sent);
   let_go(m, &m->received);
+  keep(m, &m->received, &p->given_gradients, micro); /* before sums make others of them */
   if (is_gpipe(m)) let_go(m, &m->sent_gradients);
   for (uint32_t i = 0; i < p->backward.n; i++)
     copy_step(m, p->backward.all[i], micro, m->split ? SN__OF_INPUTS : SN__ALL);
   if (is_replicated(m)) hold_all(m, &p->handed, micro);
   hold_all(m, &p->outputs, micro);
   hold_all(m, &p->given, micro);
-  hold_all(m, &p->given_gradients, micro);
+  hold_kept(m, &m->received);
   let_go(m, &m->sent_gradients);
   transfer(m, &p->handed_gradients, micro, SN_BACKWARD, SN_SEND);
   if (waits(m)) keep(m, &m->sent_gradients, &p->handed_gradients, micro);
-  if (waits(m) && !is_gpipe(m) && behind_another) keep(m, &m->received, &p->given_gradients, micro);
+  if (!waits(m) || is_gpipe(m) || !behind_another) m->received.n = 0;
 }
 
 static void write_entry(maker *m, const sn_pipeline_entry *entry, const sn_pipeline_entry *before) {
