@@ -65,7 +65,6 @@ TABLE = [
     (WIDE, "--parallel pp=4,fsdp=8,reshard=no --accumulate 6"),
     (WIDE, "--parallel pp=4,fsdp=3,schedule=gpipe --accumulate 2"),
     (WIDE, "--parallel pp=2,fsdp=7 --accumulate 3 --batch 1"),
-    (WIDE, "--parallel pp=2,fsdp=4,reshard=2 --accumulate 4"),
     (WIDE, "--parallel pp=2,fsdp=4,prefetch=2 --accumulate 4 --sequence 16"),
     (WIDE, "--parallel pp=2,fsdp=4,dp=2 --accumulate 4 --sequence 16"),
     (WIDE, "--parallel pp=4,fsdp=4 --accumulate 6 --sequence 8"),

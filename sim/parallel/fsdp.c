@@ -79,6 +79,11 @@ static uint32_t layer_of(const maker *m, uint32_t group) {
   return m->g.parameters[group_of(m, group)->first_parameter].layer;
 }
 
+/* 0: there is none, as something went wrong. */
+static uint64_t bytes_of(const maker *m, uint32_t tensor) {
+  return tensor != SN_NONE ? m->e.tensors[tensor].bytes : 0;
+}
+
 static uint32_t transfer(maker *m, uint32_t group, sn_transfer_kind kind, sn_mesh_axis axis, uint64_t bytes) {
   uint32_t ranks = kind == SN_ALL_GATHER && m->states[group].small ? m->mesh->reshard : sn_mesh_size(m->mesh, axis);
   return sn__edit_transfer(
@@ -123,7 +128,7 @@ static void unpack(maker *m, uint32_t group) {
   sn__edit_hold(&m->e, m->held);
   m->held = SN_NONE;
   sn__edit_step(&m->e, layer_of(m, group), m->pass, SN_UNPACK,
-                transfer(m, group, SN_ALL_GATHER, SN_MESH_FSDP, m->e.tensors[s->gathered].bytes));
+                transfer(m, group, SN_ALL_GATHER, SN_MESH_FSDP, bytes_of(m, s->gathered)));
   sn__edit_access(&m->e, s->gathered, SN_READ);
   write_unsharded(m, group_of(m, group));
   s->in_flight = false;
@@ -232,7 +237,7 @@ static void make_shard(maker *m, uint32_t group) {
 /* What is reduced is the shard, where it is as wide and nothing is added to; else it is a tensor of its own. */
 static void reduce(maker *m, uint32_t group) {
   state *s = &m->states[group];
-  uint64_t bytes = m->e.tensors[s->bucket].bytes;
+  uint64_t bytes = bytes_of(m, s->bucket);
   bool replicas = sn_mesh_size(m->mesh, SN_MESH_DP) > 1, apart = m->r_bytes != m->o_bytes || s->shard != SN_NONE;
   sn__edit_step(&m->e, layer_of(m, group), SN_BACKWARD, SN_TRANSFER,
                 transfer(m, group, SN_REDUCE_SCATTER, SN_MESH_FSDP, bytes));

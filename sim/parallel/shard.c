@@ -22,6 +22,8 @@ const char *sn_shard_refuses(sn_iteration iteration) {
       mesh->schedule != SN_SCHEDULE_GPIPE)
     return "stages of shards (pp with fsdp) are of schedule=1f1b and gpipe; others gather whole parts ahead, which is "
            "not simulated yet";
+  if (sn_mesh_size(mesh, SN_MESH_PP) > 1 && sharded && mesh->reshard > SN_RESHARD_YES)
+    return "what stages (pp) keep resharded to fewer ranks is not simulated yet; ask for reshard=yes or reshard=no";
   if (sn_mesh_size(mesh, SN_MESH_PP) > 1 && sharded && mesh->sync_each)
     return "a pipeline (pp) reduces gradients behind its last micro-batch; leave sync=each out";
   if (mesh->zero > 0 && sn_iteration_kept_bytes(iteration) < sizeof(float))

@@ -222,9 +222,13 @@ static void keep(maker *m, held *h, const sn__list *tensors, uint32_t micro) {
   }
 }
 
+static void hold_kept(maker *m, const held *h) {
+  for (uint32_t i = 0; i < h->n; i++) sn__edit_hold(&m->e, h->all[i]);
+}
+
 /* With the latest step. */
 static void let_go(maker *m, held *h) {
-  for (uint32_t i = 0; i < h->n; i++) sn__edit_hold(&m->e, h->all[i]);
+  hold_kept(m, h);
   h->n = 0;
 }
 
@@ -272,7 +276,7 @@ static void forward_entry(maker *m, const sn__part *p, uint32_t micro) {
 static void end_backward(maker *m, const sn__part *p, uint32_t micro) {
   if (is_replicated(m) || !waits(m)) hold_all(m, &p->handed, micro);
   hold_all(m, &p->given, micro);
-  hold_all(m, &p->given_gradients, micro);
+  m->split ? hold_all(m, &p->given_gradients, micro) : hold_kept(m, &m->received);
 }
 
 static bool is_first(const maker *m, const sn__part *p) {
@@ -309,6 +313,7 @@ static void backward_entry(maker *m, const sn__part *p, uint32_t micro, bool beh
   transfer(m, &p->given_gradients, micro, SN_BACKWARD, SN_RECEIVE);
   let_go(m, &m->sent);
   let_go(m, &m->received);
+  keep(m, &m->received, &p->given_gradients, micro); /* before sums make others of them */
   if (is_gpipe(m)) let_go(m, &m->sent_gradients);
   for (uint32_t i = 0; i < p->backward.n && !(m->split && is_first(m, p)); i++)
     copy_step(m, p->backward.all[i], micro, m->split ? SN__OF_INPUTS : SN__ALL);
@@ -317,7 +322,7 @@ static void backward_entry(maker *m, const sn__part *p, uint32_t micro, bool beh
   if (waits(m)) let_go(m, &m->sent_gradients);
   transfer(m, &p->handed_gradients, micro, SN_BACKWARD, SN_SEND);
   keep(m, &m->sent_gradients, &p->handed_gradients, micro);
-  if (waits(m) && !is_gpipe(m) && behind_another) keep(m, &m->received, &p->given_gradients, micro);
+  if (!waits(m) || is_gpipe(m) || !behind_another) m->received.n = 0;
 }
 
 /* Layer by layer from the first on, each layer's steps in their order. */

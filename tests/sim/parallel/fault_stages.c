@@ -54,14 +54,17 @@ static void match(void *user) {
   sn_match_free(all);
 }
 
-static subject *open_subject(void) {
+static subject *open_subject(const char *mesh) {
   static subject s;
   s = (subject){.options = SN_OPTIONS_INIT, .gpu = load_gpu("h100")};
   s.net = sn_net_load("llm:2,16,2,2,32,20", 1, 8, &s.err);
   s.options.iteration.accumulate = 2;
   s.options.iteration.optimizer = SN_OPTIMIZER_SGD;
-  sn_mesh_parse("tp=2,pp=2,dp=2", &s.options.iteration.mesh, &s.err);
+  sn_mesh_parse(mesh, &s.options.iteration.mesh, &s.err);
   must(&s.err);
+  bool shards = sn_mesh_size(&s.options.iteration.mesh, SN_MESH_FSDP) > 1;
+  s.options.iteration.precision = shards ? SN_BF16 : SN_FP32;
+  s.options.iteration.master = shards;
   for (uint32_t i = 0; i < STAGES; i++) {
     s.own[i] = sn_stages_options(&s.options, i);
     s.planners[i] = sn_planner_new(s.net, &s.gpu, &s.own[i], &s.err);
@@ -80,9 +83,9 @@ static void close_subject(subject *s) {
   sn_net_free(s->net);
 }
 
-static void all_fail(void (*run)(void *user), long fewest) {
+static void all_fail(void (*run)(void *user), const char *mesh, long fewest) {
   failing_or_skip();
-  subject *s = open_subject();
+  subject *s = open_subject(mesh);
   const failing_test test = {run, s, s->found, s->expected, ROOM, &s->err};
   failing_each(&test, fewest);
   close_subject(s);
@@ -90,20 +93,27 @@ static void all_fail(void (*run)(void *user), long fewest) {
 
 static void stages(void **state) {
   (void)state;
-  all_fail(simulate, 200);
+  all_fail(simulate, "tp=2,pp=2,dp=2", 200);
+}
+
+/* Gradients are reduced wider than they are made. */
+static void stages_of_shards(void **state) {
+  (void)state;
+  all_fail(simulate, "pp=2,fsdp=2", 200);
 }
 
 static void memory(void **state) {
   (void)state;
-  all_fail(ask, 200);
+  all_fail(ask, "tp=2,pp=2,dp=2", 200);
 }
 
 static void plans_meet(void **state) {
   (void)state;
-  all_fail(match, 10);
+  all_fail(match, "tp=2,pp=2,dp=2", 10);
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(stages), cmocka_unit_test(memory), cmocka_unit_test(plans_meet)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(stages), cmocka_unit_test(stages_of_shards),
+                                     cmocka_unit_test(memory), cmocka_unit_test(plans_meet)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -46,7 +46,7 @@ static sn_mesh random_mesh(uint64_t *dice, sn_err *err) {
   else if (prng_chance(dice, 35))
     snprintf(text, sizeof text, "pp=%u,dp=%u,schedule=%s,fsdp=%u,reshard=%s,keep-last=%s,prefetch=%u,reduce=%s",
              prng_from(dice, 2, 4), prng_chance(dice, 30) ? 2 : 1, schedules[prng_below(dice, 2)], ranks,
-             reshards[prng_below(dice, ranks % 2 ? 2 : 3)], prng_chance(dice, 30) ? "yes" : "no", prng_from(dice, 1, 3),
+             reshards[prng_below(dice, 2)], prng_chance(dice, 30) ? "yes" : "no", prng_from(dice, 1, 3),
              prng_chance(dice, 50) ? "bf16" : "fp32");
   else if (prng_chance(dice, 20))
     snprintf(text, sizeof text, "dp=%u,zero=%u", ranks, prng_from(dice, 1, 2));
