@@ -136,11 +136,18 @@ static sn_status try_batches(search *s, const sn_mesh *mesh, const sn_options *o
   return s->err->code;
 }
 
+/* What has no calls in PyTorch is no advice. */
+static const char *refuses(sn_iteration iteration) {
+  const char *refused = sn_shard_refuses(iteration);
+  if (refused || !sn_iteration_keeps_masters(iteration)) return refused;
+  return "bf16-master is tried with fsdp, as PyTorch has it there alone; ask snsim --parallel about tp and pp without";
+}
+
 static sn_status try_mesh(search *s, const sn_mesh *mesh) {
   sn_options options = *s->wish->options;
   options.iteration.mesh = *mesh;
   if (sn_mesh_is_one(mesh)) options.cluster = (sn_cluster){0};
-  const char *refused = sn_shard_refuses(options.iteration);
+  const char *refused = refuses(options.iteration);
   if (!refused) return try_batches(s, mesh, &options);
   if (s->refused.code == SN_OK) sn_fail(&s->refused, SN_BAD_USAGE, "%s", refused);
   return SN_OK;

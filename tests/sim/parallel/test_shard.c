@@ -373,6 +373,49 @@ static void the_least_is_that_of_all_stages(void **state) {
   sn_run_free(all);
 }
 
+static sn_run *run_masters(const char *mesh, bool master, uint32_t micros) {
+  sn_err err = SN_ERR_INIT;
+  sn_device gpu = load_gpu("h200");
+  sn_strategy pytorch = parse_strategy("pytorch");
+  sn_options options = SN_OPTIONS_INIT;
+  sn_net *net = load("llm:4,128,4,4,352,104", 2, 64);
+  options.iteration = asked(mesh, "adamw:impl=fused", micros);
+  options.iteration.precision = SN_BF16;
+  options.iteration.master = master;
+  sn_run *run = micros > 1 ? sn_stages_simulate("llm", net, &gpu, &pytorch, 1, &options, &err)
+                           : sn_simulate("llm", net, &gpu, &pytorch, 1, &options, &err);
+  must(&err);
+  sn_net_free(net);
+  return run;
+}
+
+/* Megatron's 18 bytes a parameter (Korthikanti et al., MLSys 2023): two, a gradient of four, and of the optimizer a
+ * weight and two moments of four. A micro-batch's own gradients, of two, go as they are added. */
+static void has_masters(const sn_result *plain, const sn_result *r) {
+  uint64_t elements = plain->live.parameters / 2, counters = plain->live.optimizer - 4 * elements;
+  assert_int_equal(r->live.parameters, 2 * elements);
+  assert_int_equal(r->live.optimizer, 12 * elements + counters);
+  assert_true(r->live.gradients >= 4 * elements && r->live.gradients < 5 * elements);
+  assert_true(r->iteration_ns > plain->iteration_ns);
+}
+
+static void masters_are_18_bytes(void **state) {
+  (void)state;
+  sn_run *plain = run_masters("tp=2", false, 1), *masters = run_masters("tp=2", true, 1);
+  has_masters(&plain->results[0], &masters->results[0]);
+  sn_run_free(plain);
+  sn_run_free(masters);
+  static const char *const meshes[] = {"tp=2,pp=2", "pp=4", "pp=2,schedule=zb-h1"};
+  for (size_t i = 0; i < sizeof meshes / sizeof *meshes; i++) {
+    plain = run_masters(meshes[i], false, 4);
+    masters = run_masters(meshes[i], true, 4);
+    for (uint32_t s = 0; s < plain->n_stages; s++)
+      has_masters(&plain->stages[s]->results[0], &masters->stages[s]->results[0]);
+    sn_run_free(plain);
+    sn_run_free(masters);
+  }
+}
+
 /* PyTorch's Schedule1F1B and ScheduleGPipe by MemTracker: a stage keeps one micro-batch less than the one before it, and
  * of gpipe all; all micro-batches keep what they receive (parallel.md, section 6). */
 static void stages_keep_what_is_in_flight(void **state) {
@@ -487,6 +530,7 @@ int main(void) {
       cmocka_unit_test(shards_are_parts),
       cmocka_unit_test(updates_are_of_parts),
       cmocka_unit_test(zero_has_its_states),
+      cmocka_unit_test(masters_are_18_bytes),
       cmocka_unit_test(one_gpu_is_todays),
       cmocka_unit_test(meshes_have_one_text),
       cmocka_unit_test(bad_meshes_are_refused),
