@@ -222,9 +222,6 @@ static void add_stage(const sn_result_source *s, sn_shared_row *shared) {
     busy[instr->rerun ? SN_BACKWARD : route->steps[instr->id].pass] += ns;
     put_off += route->steps[instr->id].put_off && !instr->rerun ? ns : 0;
   }
-  for (uint32_t t = 0; t < route->n_transfers; t++)
-    if (route->transfers[t].axis == SN_MESH_PP)
-      shared->hop_bytes = sn_max(shared->hop_bytes, route->transfers[t].bytes);
   int64_t work = s->trace->end_ns - busy[SN_UPDATE], both = busy[SN_FORWARD] + busy[SN_BACKWARD];
   shared->update_ns = busy[SN_UPDATE];
   shared->forward_ns = both > 0 ? (int64_t)((double)work * (double)busy[SN_FORWARD] / (double)both) : 0;
