@@ -7,7 +7,7 @@ Megatron-LM, 'Reducing Activation Recomputation in Large Transformer Models' (ML
 tokens on A100 of 80 GB, tp=8 with sequence parallel, times of an iteration with selective and with full recomputation.
 The figures are from memory and were compared with the paper's MFU alone.
 
-Asked is snsim's `megatron`, bf16 and AdamW: pytorch+recompute=attention is its selective recomputation, and
+Asked is snsim's `megatron`, bf16-master and AdamW: pytorch+recompute=attention is its selective recomputation, and
 pytorch+recompute=units beside full. What differs is in docs/measured/parallel.md.
 """
 import json
@@ -30,7 +30,7 @@ def ask(snsim, row):
     net = f"megatron:layers={layers},hidden={features},heads={heads}"
     command = [snsim, "simulate", "--net", net, "--cluster",
                "dgx_a100", "--memory", "1TiB", "--sequence", "2048", "--batch", str(batch), "--accumulate",
-               str(micros), "--parallel", mesh, "--precision", "bf16", "--optimizer", "adamw", "--no-db", "--json"]
+               str(micros), "--parallel", mesh, "--precision", "bf16-master", "--optimizer", "adamw", "--no-db", "--json"]
     for strategy in STRATEGIES:
         command += ["--strategy", strategy]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -443,7 +443,9 @@ static sn_status fill(const sn_asked *asked, const sn_calls_wish *wish, sn_calls
   sn_calls_wish planned = *wish;
   planned.mesh = wish->mesh && !sn_mesh_is_one(&iteration->mesh);
   const char *once = precisions[iteration->precision].once; /* of bf16-master the policy says it */
-  if (wish->precision && once && !iteration->master) sn__text_add(&t, "%s", once);
+  bool masters = sn_iteration_keeps_masters(*iteration) && !sn_mesh_is_one(&iteration->mesh);
+  if (wish->precision && once && (!iteration->master || masters)) sn__text_add(&t, "%s", once);
+  if (planned.mesh && masters) sn__calls_add_masters(&t);
   add_lora(&t, wish->rank, wish->nf4);
   if (wish->optimizer && !planned.mesh) add_optimizer(&t, sn_optimizer_on(iteration->optimizer, asked->net));
   bool staged = planned.mesh && sn_mesh_size(&iteration->mesh, SN_MESH_PP) > 1;

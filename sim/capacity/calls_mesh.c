@@ -184,6 +184,13 @@ static sn_status find_groups(const sn__blocks *blocks, bool keeps_last, sn__bloc
   return SN_OK;
 }
 
+void sn__calls_add_masters(sn__text *t) {
+  sn__text_add(t, "# weights and gradients in float32 without shards are no call of PyTorch's:");
+  sn__text_add(t, "masters = [p.detach().float() for p in model.parameters()]");
+  sn__text_add(t, "# the optimizer has these; each backward's gradients are added to theirs and go,");
+  sn__text_add(t, "# and behind each step they are copied back");
+}
+
 sn_status sn__calls_add_mesh(sn__text *t, sn_iteration iteration, const sn__blocks *blocks, sn_err *err) {
   const sn_mesh *mesh = &iteration.mesh;
   bool sharded = sn_mesh_size(mesh, SN_MESH_FSDP) > 1, several = sn_iteration_accumulates(iteration);

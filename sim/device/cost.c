@@ -27,7 +27,7 @@ typedef struct layer_cost {
   int64_t ns[SN_PASSES];                      /* CONV, DECONV: all but the convolution kernels */
   int64_t launch_ns[SN_PASSES];               /* of that launches, but for an update's */
   int64_t rank_ns[SN_PASSES];                 /* tp: what a rank's products take beyond its share of the time */
-  int64_t adds_ns;                            /* eager: of gradients to those of earlier micro-batches */
+  int64_t adds_ns, adds_launch_ns;            /* eager: of gradients to those of earlier micro-batches */
   int64_t eager_less_ns;                      /* of an ACT's backward: what PyTorch's does not move */
   int64_t data_ns;                            /* an FC's DATA in its backward; 0: half of it */
   int64_t cast_inputs_ns, cast_parameters_ns; /* SN_CAST: of the gradient for one input, of those for all parameters */
@@ -44,8 +44,8 @@ struct sn_costs {
   sn_optimizer optimizer;
   sn_precision precision;
   uint32_t kept_bytes;           /* of an element of what updates read and write */
-  uint32_t batches;              /* micro-batches an update */
-  uint32_t ranks;                /* of tp */
+  uint32_t batches, ranks;       /* micro-batches an update; of tp */
+  bool masters;                  /* sn_iteration_keeps_masters() */
   bool inference, measured;      /* measured: something is */
   int64_t host_ns;               /* of PyTorch's host for an operation */
   char layouts[SN_LAYOUTS_TEXT]; /* empty: plain */
@@ -232,7 +232,8 @@ static bool add_layer(sn_costs *costs, const sn_net *net, uint32_t index, const 
     cost->ns[pass] = layer->op == SN_BN ? sn__norm_ns(device, t.bytes[pass], x, t.launches[pass], blocks)
                                         : sn__pass_ns(device, layer, pass, (sn_product_part){0}, &how, &t);
   add_rank(costs, cost, net, layer, &how, &t, sizes);
-  cost->adds_ns = sn__adds_ns(device, layer, w->precision, costs->batches);
+  cost->adds_ns = sn__adds_ns(device, layer, w->precision, costs->batches, costs->masters);
+  cost->adds_launch_ns = sn__adds_launch_ns(device, layer, costs->batches, costs->masters);
   if (layer->op == SN_ACT) cost->eager_less_ns = cost->ns[SN_BACKWARD] - sn__eager_act_ns(device, layer, &t);
   if (layer->op == SN_LAYER_NORM) cost->ns[SN_BACKWARD] += sn__columns_ns(device, layer, x * elements(input), x);
   if (casts > 0) cost->ns[SN_FORWARD] += moved(device, casts, 1);
@@ -240,17 +241,14 @@ static bool add_layer(sn_costs *costs, const sn_net *net, uint32_t index, const 
   return !sn_op_of(layer)->convolves || add_conv(costs, layer, input, device, &how, cost);
 }
 
-static double update_bytes(const sn_layer *layer, sn_optimizer optimizer, uint32_t width) {
-  return (double)sn_optimizer_moved_bytes(optimizer, width) * (double)layer->parameters;
-}
-
 void sn_costs_set_optimizer(sn_costs *costs, const sn_net *net, const sn_device *device, sn_optimizer optimizer) {
   costs->optimizer = optimizer;
   for (uint32_t i = 0; i < net->n_layers; i++) {
     if (net->layers[i].parameters == 0) continue;
     costs->layers[i]->ns[SN_UPDATE] =
-        device->cores.count > 0 ? law_ns(net, i, device, SN_UPDATE, SN_WHOLE, optimizer)
-                                : moved(device, update_bytes(&net->layers[i], optimizer, costs->kept_bytes), 1);
+        device->cores.count > 0
+            ? law_ns(net, i, device, SN_UPDATE, SN_WHOLE, optimizer)
+            : moved(device, sn__update_bytes(&net->layers[i], optimizer, costs->kept_bytes, costs->masters), 1);
   }
 }
 
@@ -290,6 +288,7 @@ sn_costs *sn_costs_new_in(const sn_net *net, const sn_device *device, sn_iterati
     costs->inference = iteration.inference;
     const sn_mesh *mesh = &iteration.mesh;
     costs->batches = mesh->micros > 0 ? mesh->micros + mesh->idle : sn_iteration_batches(iteration);
+    costs->masters = sn_iteration_keeps_masters(iteration);
     costs->ranks = sn_mesh_size(mesh, SN_MESH_TP);
     costs->device = device;
     costs->host_ns = sn_host_ns(device, sn_iteration_host_us(iteration));
@@ -483,7 +482,7 @@ void sn_costs_set_step(sn_costs *costs, uint32_t layer, sn_pass pass, int64_t ns
 sn_work sn_costs_work(const sn_net *net, uint32_t index, sn_pass pass, sn_optimizer optimizer) {
   const sn_layer *layer = &net->layers[index];
   double x = 4 * elements(sn_layer_input_shape(net, layer, 0)), y = 4 * elements(layer->out);
-  if (pass == SN_UPDATE) return (sn_work){.bytes = update_bytes(layer, optimizer, sizeof(float))};
+  if (pass == SN_UPDATE) return (sn_work){.bytes = sn__update_bytes(layer, optimizer, sizeof(float), false)};
   sn_traffic t = traffic_of(layer, x, y, 4);
   sn_work work = {t.flops[pass], t.bytes[pass]};
   if (!sn_op_of(layer)->convolves) return work;
@@ -541,9 +540,10 @@ int64_t sn_costs_of(const sn_costs *costs, const sn_route *route, const sn_step 
   int64_t ns = part ? sn_costs_kernel(costs, step, algo, false) : sn_costs_step(costs, step->layer, step->pass, algo);
   if (route->dialect->eager && step->pass == SN_BACKWARD) ns -= cost->eager_less_ns;
   bool makes = step->pass == SN_BACKWARD && (step->kernel == SN_WHOLE || step->kernel == SN_FILTER_GRADIENT);
-  if (route->dialect->eager && makes && route->weight_gradient[step->layer] != SN_NONE) ns += cost->adds_ns;
+  makes = makes && route->dialect->eager && route->weight_gradient[step->layer] != SN_NONE;
   const int64_t rank_ns = step->share > 1 && step->kernel != SN_SUM ? cost->rank_ns[step->pass] : 0;
-  return sn_step_share(step, ns, cost->launch_ns[step->pass]) + (half ? rank_ns / 2 : rank_ns);
+  ns = sn_step_share(step, ns, cost->launch_ns[step->pass]) + (half ? rank_ns / 2 : rank_ns);
+  return ns + (makes ? sn_step_share(step, cost->adds_ns, cost->adds_launch_ns) : 0);
 }
 
 int64_t sn_costs_host_ns(const sn_costs *costs, const sn_route *route, const sn_step *step) {

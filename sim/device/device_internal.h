@@ -7,6 +7,7 @@
 #include "models/op/op.h"
 #include "sim/device/device.h"
 #include "sim/device/product.h"
+#include "sim/graph/optimizer.h"
 
 /* The object "cores" of a profile; SN_BAD_INPUT. */
 sn_status sn__cores_read(const sn_json *doc, const cJSON *object, sn_cores *cores, sn_err *err);
@@ -26,8 +27,12 @@ int64_t sn__pass_ns(const sn_device *d, const sn_layer *layer, sn_pass pass, sn_
                     const sn_arithmetic *how, const sn_traffic *t);
 /* PyTorch's backward of an ACT, which reads the gradient and what was saved of it, and writes one result. */
 int64_t sn__eager_act_ns(const sn_device *d, const sn_layer *layer, const sn_traffic *t);
-/* PyTorch adds a micro-batch's gradients, a tensor each, to those that are there: reads both, and writes. */
-int64_t sn__adds_ns(const sn_device *d, const sn_layer *layer, sn_precision precision, uint32_t batches);
+/* PyTorch adds a micro-batch's gradients, a tensor each, to those that are there: reads both, and writes. `masters`: to
+ * those in four bytes, which are there from the first one on (sn_iteration_keeps_masters()). */
+int64_t sn__adds_ns(const sn_device *d, const sn_layer *layer, sn_precision precision, uint32_t batches, bool masters);
+int64_t sn__adds_launch_ns(const sn_device *d, const sn_layer *layer, uint32_t batches, bool masters);
+/* What an update moves, of parameters and states of so many bytes. */
+double sn__update_bytes(const sn_layer *layer, sn_optimizer optimizer, uint32_t width, bool masters);
 
 /* What the sums for a layer norm's parameters, which read input and gradient, take beyond the time of their bytes. */
 int64_t sn__columns_ns(const sn_device *d, const sn_layer *layer, double x, double width);

@@ -40,11 +40,17 @@ static double tiles_of(const sn_product *p) {
   return ceil(p->rows / tile) * ceil(p->columns / tile) * p->count;
 }
 
+/* What is lost in the last wave, half of one; tiles that do not fill one are smaller ones. */
+static double lost_of(double lost, double tiles) {
+  return 1 + lost / fmax(tiles, 2 * lost);
+}
+
 /* What a rank's part loses in its last wave, of fewer tiles, beyond what all of the product does: rates are those of
- * products of one GPU, whose own loss is in them. */
+ * products of one GPU, whose own loss is in them. A filter's gradient loses nothing: its terms, a batch's, are split
+ * where its tiles are few. */
 static double lost_in_part(const sn_device *device, const sn_product *p) {
   const double lost = sn_last_wave_tiles(device);
-  return p->tiles > 0 ? (1 + lost / tiles_of(p)) / (1 + lost / p->tiles) : 1;
+  return p->tiles > 0 && !p->terms_of_batch ? lost_of(lost, tiles_of(p)) / lost_of(lost, p->tiles) : 1;
 }
 
 double sn_product_seconds(const sn_device *device, const sn_arithmetic *how, const sn_product *p, double bytes) {

@@ -30,12 +30,29 @@ int64_t sn__eager_act_ns(const sn_device *d, const sn_layer *layer, const sn_tra
   return sn__roofline_ns(d, 1, 0, bytes, t->launches[SN_BACKWARD]);
 }
 
-/* The first micro-batch's are what is there, so that the mean over all has a share of it. */
-int64_t sn__adds_ns(const sn_device *d, const sn_layer *layer, sn_precision precision, uint32_t batches) {
+/* What the first micro-batch leaves is what the others are added to, so that the mean over all has a share of it. */
+static double share_that_adds(uint32_t batches, bool masters) {
+  return masters ? 1 : (batches - 1.0) / batches;
+}
+
+int64_t sn__adds_launch_ns(const sn_device *d, const sn_layer *layer, uint32_t batches, bool masters) {
   sn_parameter parameters[SN_PARAMETER_TENSORS];
-  double bytes = 3 * (double)sn_precision_parameter_bytes(precision) * (double)layer->parameters;
-  int64_t ns = sn__roofline_ns(d, 1, 0, bytes, sn_parameters_of(layer, parameters));
-  return llround((double)ns * (batches - 1) / batches);
+  uint32_t launches = sn_parameters_of(layer, parameters);
+  return llround(launches * (double)d->launch_ns * share_that_adds(batches, masters));
+}
+
+int64_t sn__adds_ns(const sn_device *d, const sn_layer *layer, sn_precision precision, uint32_t batches, bool masters) {
+  const double made = sn_precision_parameter_bytes(precision), sum = masters ? sizeof(float) : made;
+  sn_parameter parameters[SN_PARAMETER_TENSORS];
+  int64_t ns =
+      sn__roofline_ns(d, 1, 0, (made + 2 * sum) * (double)layer->parameters, sn_parameters_of(layer, parameters));
+  return llround((double)ns * share_that_adds(batches, masters));
+}
+
+/* Masters are read again to be written in two bytes, and the gradients in four set to zero. */
+double sn__update_bytes(const sn_layer *layer, sn_optimizer optimizer, uint32_t width, bool masters) {
+  const double beside = masters ? sizeof(float) + 2 + sizeof(float) : 0;
+  return (sn_optimizer_moved_bytes(optimizer, width) + beside) * (double)layer->parameters;
 }
 
 /* Of the attainable bandwidth, what a batch norm of two bytes an element reaches. */

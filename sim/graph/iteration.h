@@ -27,7 +27,8 @@ typedef struct sn_iteration {
   uint32_t accumulate; /* micro-batches an update; 0 and 1: one */
   bool inference;      /* forward alone; the two above are not looked at */
   sn_precision precision;
-  bool master;  /* with bf16, of several GPUs: shards, their gradients and states have four bytes ("bf16-master") */
+  bool master;  /* with bf16, of several GPUs: shards, their gradients and states have four bytes; without shards, what
+                  sn_iteration_keeps_masters() says ("bf16-master") */
   sn_mesh mesh; /* on how many GPUs, and how they share it */
   const char
       *freeze; /* layers that are not trained (sim/graph/freeze.h); NULL or "": none. Must outlive the iteration */
@@ -56,7 +57,18 @@ static inline const char *sn_iteration_precision_name(sn_iteration iteration) {
 }
 sn_status sn_iteration_parse_precision(const char *text, sn_iteration *iteration, sn_err *err);
 
-/* Bytes of an element of parameters, states and, sharded, gradients, where they are kept. */
+/* Nothing is sharded: beside parameters in two bytes there are weights in four, which the optimizer updates, and
+ * gradients in four, to which each micro-batch's are added (Megatron-LM's 18 bytes a parameter). */
+static inline bool sn_iteration_keeps_masters(sn_iteration iteration) {
+  return iteration.master && sn_mesh_size(&iteration.mesh, SN_MESH_FSDP) == 1 && iteration.mesh.zero == 0;
+}
+
+/* Gradients that backward makes are added to others, which lie beside the graph, and go. */
+static inline bool sn_iteration_adds_gradients(sn_iteration iteration) {
+  return sn_iteration_accumulates(iteration) || (sn_iteration_keeps_masters(iteration) && !iteration.inference);
+}
+
+/* Bytes of an element of states, and, but for masters', of parameters where they are kept and sharded gradients. */
 static inline uint32_t sn_iteration_kept_bytes(sn_iteration iteration) {
   return iteration.master ? 4 : sn_precision_parameter_bytes(iteration.precision);
 }

@@ -35,14 +35,15 @@ static uint64_t zero_part(const sn_resident_walk *w, uint64_t elements) {
  * are views of DDP's buckets, they are tensors then, too. */
 static bool holds_gradient(const sn_resident_walk *w, uint32_t layer) {
   if (is_sharded(w) || w->iteration.mesh.view || w->iteration.mesh.zero > 1) return false;
-  if (w->dialect->declared) return sn_iteration_accumulates(w->iteration) && is_trained(w, layer);
+  if (w->dialect->declared) return sn_iteration_adds_gradients(w->iteration) && is_trained(w, layer);
   return !w->iteration.inference;
 }
 
 /* Gradients of tables that tp divides are whole where nobody averages them (sim/parallel/tensor.c). */
 static bool has_whole_gradient(const sn_resident_walk *w, uint32_t layer) {
   const sn_mesh *mesh = &w->iteration.mesh;
-  return is_cut(w) && w->net->layers[layer].op == SN_EMBEDDING && sn_mesh_world(mesh) == sn_mesh_size(mesh, SN_MESH_TP);
+  bool alone = sn_mesh_world(mesh) == sn_mesh_size(mesh, SN_MESH_TP) && !sn_iteration_keeps_masters(w->iteration);
+  return is_cut(w) && w->net->layers[layer].op == SN_EMBEDDING && alone;
 }
 
 /* What a rank keeps of a layer's parameters; how many. */
@@ -57,7 +58,10 @@ static uint32_t find_shards(const sn_resident_walk *w, uint32_t layer, uint64_t 
 static uint32_t parameter_tensors(const sn_resident_walk *w, uint32_t layer, uint64_t bytes[SN_PARAMETER_TENSORS]) {
   if (!is_cut(w)) return sn_precision_parameter_tensors(w->iteration.precision, &w->net->layers[layer], bytes);
   uint32_t count = find_shards(w, layer, bytes);
-  for (uint32_t n = 0; n < count; n++) bytes[n] *= sn_iteration_kept_bytes(w->iteration);
+  bool masters = sn_iteration_keeps_masters(w->iteration);
+  uint32_t width =
+      masters ? sn_precision_parameter_bytes(w->iteration.precision) : sn_iteration_kept_bytes(w->iteration);
+  for (uint32_t n = 0; n < count; n++) bytes[n] *= width;
   return count;
 }
 
@@ -68,6 +72,8 @@ static void show_parameters(const sn_resident_walk *w, uint32_t layer) {
   for (uint32_t n = 0; n < count; n++) show(w, SN_RESIDENT_PARAMETER, layer, n, bytes[n]);
   if (has_whole_gradient(w, layer))
     sn_precision_parameter_tensors(w->iteration.precision, &w->net->layers[layer], bytes);
+  if (sn_iteration_keeps_masters(w->iteration)) find_shards(w, layer, bytes);
+  for (uint32_t n = 0; n < count && sn_iteration_keeps_masters(w->iteration); n++) bytes[n] *= sizeof(float);
   for (uint32_t n = 0; n < count && gradient; n++) show(w, SN_RESIDENT_GRADIENT, layer, n, bytes[n]);
 }
 
@@ -98,10 +104,10 @@ void sn_resident_walk_states(sn_resident_walk *w, uint32_t layer, uint32_t port)
   if (is_cut(w) && !as_gradient && find_shards(w, layer, shards) > port)
     parameters[port] = (sn_parameter){.elements = shards[port]};
   uint32_t width = sn_iteration_kept_bytes(w->iteration);
-  if (w->iteration.mesh.zero > 0) {
+  if (w->iteration.mesh.zero > 0)
     parameters[port] = (sn_parameter){.elements = zero_part(w, parameters[port].elements)};
+  if (w->iteration.mesh.zero > 0 || sn_iteration_keeps_masters(w->iteration))
     show(w, SN_RESIDENT_STATE, layer, port, sizeof(float) * parameters[port].elements);
-  }
   uint32_t count = sn_optimizer_pieces(optimizer, &parameters[port], width, pieces);
   bool narrow = count > SN_OPTIMIZER_STATES;
   for (int i = 0; i < SN_OPTIMIZER_TABLES && narrow && !w->tables; i++)

@@ -180,7 +180,7 @@ void sn__route_parameter_gradients(sn__route_maker *b, uint32_t index) {
 static void use_gradients(sn__route_maker *b, uint32_t index) {
   uint64_t bytes[SN_PARAMETER_TENSORS];
   uint32_t gradient = b->weight_gradient[index];
-  if (gradient == SN_NONE || sn_iteration_accumulates(b->iteration)) return;
+  if (gradient == SN_NONE || sn_iteration_adds_gradients(b->iteration)) return;
   uint32_t count = sn_parameter_tensors(&b->net->layers[index], bytes);
   for (uint32_t port = 0; port < count; port++) sn__route_access(b, gradient + port, SN_READ);
 }
@@ -200,7 +200,9 @@ static void leave_backward(sn__route_maker *b) {
 /* What an optimizer makes beside: for all layers in the first step, or for each in its own. */
 static void use_temporaries(sn__route_maker *b, uint32_t index, bool first) {
   sn_optimizer optimizer = sn_optimizer_on(b->iteration.optimizer, b->net);
-  uint32_t width = sn_precision_parameter_bytes(b->iteration.precision);
+  bool masters = sn_iteration_keeps_masters(b->iteration);
+  uint32_t width =
+      masters ? sn_iteration_kept_bytes(b->iteration) : sn_precision_parameter_bytes(b->iteration.precision);
   uint64_t bytes[SN_OPTIMIZER_TEMPORARIES],
       all = first ? sn_optimizer_at_once_bytes(optimizer, b->net, b->iteration.freeze, width) : 0;
   if (first) b->temporary = all > 0 ? sn__route_add_tensor(b, index, 0, SN_SCRATCH, all) : SN_NONE;

@@ -52,6 +52,7 @@ typedef struct maker {
   bool *made;       /* per tensor of the whole: a gradient of a parameter that is there */
   sn__halves halves;
   bool puts_off;  /* what is written is of zb-h1's second half */
+  bool masters;   /* gradients are added to others, beside the graph: each micro-batch has its own */
   bool split;     /* backward is in two; then also: */
   uint32_t *left; /* per micro-batch and access of the whole: what a step's second half reads, as it was when the first
                    * half came by; SN_NONE */
@@ -70,7 +71,7 @@ static bool is_mine(const maker *m, uint32_t p) {
 /* ---- writing ---- */
 
 static uint32_t *slot_of(const maker *m, uint32_t micro, uint32_t tensor) {
-  bool alone = m->whole->tensors[tensor].role == SN_PARAMETER_GRADIENT;
+  bool alone = m->whole->tensors[tensor].role == SN_PARAMETER_GRADIENT && !m->masters;
   return alone ? &m->only[tensor] : &m->copy[(size_t)micro * m->numbers + m->number[tensor]];
 }
 
@@ -92,7 +93,7 @@ static void make_gradients(maker *m, uint32_t layer) {
 static uint32_t copy_of(maker *m, uint32_t micro, uint32_t tensor) {
   const sn_tensor *t = &m->whole->tensors[tensor];
   uint32_t *copy = slot_of(m, micro, tensor);
-  if (*copy == SN_NONE && t->role == SN_PARAMETER_GRADIENT) make_gradients(m, t->layer);
+  if (*copy == SN_NONE && t->role == SN_PARAMETER_GRADIENT && !m->masters) make_gradients(m, t->layer);
   make_copy(m, copy, tensor);
   return *copy;
 }
@@ -174,7 +175,7 @@ static void copy_step(maker *m, uint32_t step, uint32_t micro, sn__half half) {
       sn__edit_take(&m->e, (sn_access){.tensor = left, .mode = SN_READ, .held = access.held});
     else if (access.mode == SN_MODIFY)
       add_in_place(m, access.tensor, micro);
-    else if (access.mode == SN_WRITE && m->whole->tensors[access.tensor].role == SN_PARAMETER_GRADIENT)
+    else if (access.mode == SN_WRITE && m->whole->tensors[access.tensor].role == SN_PARAMETER_GRADIENT && !m->masters)
       add_gradient(m, access.tensor);
     else if (access.held)
       sn__edit_hold(&m->e, copy_of(m, micro, access.tensor));
@@ -506,7 +507,8 @@ static sn_status hand_over(maker *m, sn_route *route, sn_err *err) {
   if (!mesh || !groups || !gradients) return sn_fail_memory(err);
   for (uint32_t l = 0; l < route->n_layers; l++) {
     uint32_t first = m->whole->weight_gradient[l];
-    gradients[l] = first == SN_NONE ? SN_NONE : m->only[first];
+    bool known = first != SN_NONE && (!m->masters || m->number[first] != SN_NONE);
+    gradients[l] = known ? *slot_of(m, m->micros - 1, first) : SN_NONE;
   }
   *mesh = *m->mesh;
   groups[0].name = "stage";
@@ -525,6 +527,7 @@ sn_route *sn__stage(const sn_route *whole, sn_iteration iteration, sn_err *err) 
   maker m = {.whole = whole,
              .mesh = &iteration.mesh,
              .micros = iteration.mesh.micros > 1 ? iteration.mesh.micros : 1,
+             .masters = sn_iteration_keeps_masters(iteration),
              .err = err};
   sn_status status = prepare(&m);
   if (status == SN_OK) status = write(&m);

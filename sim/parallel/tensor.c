@@ -337,7 +337,8 @@ static void add_up(maker *m, uint32_t layer, sn_pass pass) {
   bool sums = layout_of(m, layer)->split == SN_UNDIVIDED && gradient != SN_NONE;
   for (uint32_t n = 0; sums && n < SN_PARAMETER_TENSORS && elements_of(m, layer, n, 1) > 0; n++) {
     begin_transfer(m, layer, pass, SN_ALL_REDUCE, bytes_of(m, gradient + n));
-    if (pass == SN_BACKWARD || !sn_iteration_accumulates(m->iteration)) sn__edit_access(&m->e, gradient + n, SN_MODIFY);
+    if (pass == SN_BACKWARD || !sn_iteration_adds_gradients(m->iteration))
+      sn__edit_access(&m->e, gradient + n, SN_MODIFY);
   }
 }
 
@@ -360,7 +361,8 @@ static void access_taken(maker *m) {
   const sn_route *w = m->whole;
   uint64_t width = sn_precision_parameter_bytes(m->iteration.precision), bytes = 0;
   sn_optimizer kind = sn_optimizer_kind(m->iteration.optimizer);
-  if (m->averaged || (kind != SN_OPTIMIZER_SGD && kind != SN_OPTIMIZER_MOMENTUM)) return;
+  if (m->averaged || sn_iteration_keeps_masters(m->iteration)) return;
+  if ((kind != SN_OPTIMIZER_SGD && kind != SN_OPTIMIZER_MOMENTUM)) return;
   for (uint32_t l = 0; l < w->n_layers; l++)
     for (uint32_t n = 0; n < SN_PARAMETER_TENSORS && w->weight_gradient[l] != SN_NONE; n++)
       if (layer_of(m, l)->op == SN_EMBEDDING || layout_of(m, l)->split == SN_UNDIVIDED)
@@ -400,12 +402,13 @@ static sn_status prepare(maker *m, sn_err *err) {
   return status;
 }
 
-/* Not where gradients are whole until the last micro-batch is over: those of FSDP, unless each is reduced. */
+/* Not where gradients are whole until the last micro-batch is over: those of FSDP, unless each is reduced. Gradients in
+ * four bytes are a rank's part. */
 static bool is_sliced(sn_iteration iteration) {
   const sn_mesh *mesh = &iteration.mesh;
   bool sharded = sn_mesh_size(mesh, SN_MESH_FSDP) > 1;
   if (sharded) return mesh->sync_each || (!sn_iteration_accumulates(iteration) && sn_mesh_size(mesh, SN_MESH_PP) == 1);
-  return sn_mesh_size(mesh, SN_MESH_DP) > 1;
+  return sn_mesh_size(mesh, SN_MESH_DP) > 1 || sn_iteration_keeps_masters(iteration);
 }
 
 static sn_status hand_over_mesh(const maker *m, sn_route *route, sn_err *err) {

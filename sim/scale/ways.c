@@ -167,6 +167,13 @@ static void try_batches(trial *t, const sn_options *options) {
   }
 }
 
+/* What has no calls in PyTorch is no advice. */
+static const char *refuses(sn_iteration iteration) {
+  const char *refused = sn_shard_refuses(iteration);
+  if (refused || !sn_iteration_keeps_masters(iteration)) return refused;
+  return "bf16-master is tried with fsdp, as PyTorch has it there alone; ask snsim --parallel about tp and pp without";
+}
+
 static void try_mesh(void *user, uint32_t number) {
   const search *s = user;
   trial *t = &s->trials[number];
@@ -174,7 +181,7 @@ static void try_mesh(void *user, uint32_t number) {
   options.planned = NULL; /* who watches is of one thread */
   options.iteration.mesh = t->mesh;
   if (sn_mesh_is_one(&t->mesh)) options.cluster = (sn_cluster){0};
-  const char *refused = sn_shard_refuses(options.iteration);
+  const char *refused = refuses(options.iteration);
   t->even = refused != NULL;
   t->arena = refused ? NULL : sn_arena_new();
   if (refused)

@@ -72,18 +72,27 @@ static void channels_by_hand(void **state) {
   assert_int_equal(sn__norm_ns(&d, 1e9, 4, 1, 64), 1000000);
 }
 
-/* A part's last wave loses more than the whole's by what tiles there are; as many tiles lose as much. */
+/* A part's last wave loses more than the whole's by what tiles there are; as many tiles lose as much, and fewer than a
+ * wave no more than one. A filter's gradient loses nothing. */
 static void parts_by_hand(void **state) {
   (void)state;
   const sn_device d = ideal("rtx3090");
   const sn_arithmetic how = sn_device_arithmetic(&d, SN_FP16, true, 2);
-  sn_product p = {.rows = 640, .columns = 640, .terms = 64, .count = 1};
+  sn_product p = {.rows = 6400, .columns = 640, .terms = 64, .count = 1};
   const double whole = sn_product_seconds(&d, &how, &p, 0), lost = sn_last_wave_tiles(&d);
   assert_true(is_about(lost, 2 * d.multiprocessors));
-  p.tiles = 100;
+  p.tiles = 1000;
   assert_true(is_about(sn_product_seconds(&d, &how, &p, 0), whole));
+  p.tiles = 8000;
+  assert_true(is_about(sn_product_seconds(&d, &how, &p, 0), whole * (1 + lost / 1000) / (1 + lost / 8000)));
+  p.terms_of_batch = true;
+  assert_true(is_about(sn_product_seconds(&d, &how, &p, 0), whole));
+  p = (sn_product){.rows = 640, .columns = 640, .terms = 64, .count = 100, .tiles = 80000};
+  double more = (1 + lost / 10000) / (1 + lost / 80000);
+  double many = sn_product_seconds(&d, &how, &p, 0) / more;
+  p.count = 1;
   p.tiles = 800;
-  assert_true(is_about(sn_product_seconds(&d, &how, &p, 0), whole * (1 + lost / 100) / (1 + lost / 800)));
+  assert_true(is_about(sn_product_seconds(&d, &how, &p, 0), many / 100 * 1.5 / (1 + lost / 800)));
 }
 
 static const sn_layer *layer_of(const sn_net *net, sn_op op) {

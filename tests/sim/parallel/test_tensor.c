@@ -5,6 +5,7 @@
  *   SN_SEED        seed of the first network; the others follow (default: 1)
  *   SN_PROP_NETS   how many networks (default 100) */
 #include "sim/parallel/shard.h"
+#include "sim/stages/stages.h"
 #include "tests/support/live_of.h"
 #include "tests/support/seed.h"
 
@@ -224,6 +225,52 @@ static void ranks_times(void **state) {
   sn_net_free(net);
 }
 
+/* ---- weights in four bytes ---- */
+
+static sn_run *run_masters(const char *mesh, bool master, uint32_t micros) {
+  sn_err err = SN_ERR_INIT;
+  sn_device gpu = load_gpu("h200");
+  sn_strategy pytorch = parse_strategy("pytorch");
+  sn_options options = SN_OPTIONS_INIT;
+  sn_net *net = net_of("llm:4,128,4,4,352,104", 2, 64);
+  options.iteration = iteration_of(mesh, SN_OPTIMIZER_ADAMW_FUSED);
+  options.iteration.accumulate = micros;
+  options.iteration.precision = SN_BF16;
+  options.iteration.master = master;
+  sn_run *run = micros > 1 ? sn_stages_simulate("llm", net, &gpu, &pytorch, 1, &options, &err)
+                           : sn_simulate("llm", net, &gpu, &pytorch, 1, &options, &err);
+  must(&err);
+  sn_net_free(net);
+  return run;
+}
+
+/* Megatron's 18 bytes a parameter (Korthikanti et al., MLSys 2023): two, a gradient of four, and of the optimizer a
+ * weight and two moments of four. A micro-batch's own gradients, of two, go as they are added. */
+static void has_masters(const sn_result *plain, const sn_result *r) {
+  uint64_t elements = plain->live.parameters / 2, counters = plain->live.optimizer - 4 * elements;
+  assert_int_equal(r->live.parameters, 2 * elements);
+  assert_int_equal(r->live.optimizer, 12 * elements + counters);
+  assert_true(r->live.gradients >= 4 * elements && r->live.gradients < 5 * elements);
+  assert_true(r->iteration_ns > plain->iteration_ns);
+}
+
+static void masters_are_18_bytes(void **state) {
+  (void)state;
+  sn_run *plain = run_masters("tp=2", false, 1), *masters = run_masters("tp=2", true, 1);
+  has_masters(&plain->results[0], &masters->results[0]);
+  sn_run_free(plain);
+  sn_run_free(masters);
+  static const char *const meshes[] = {"tp=2,pp=2", "pp=4", "pp=2,schedule=zb-h1"};
+  for (size_t i = 0; i < sizeof meshes / sizeof *meshes; i++) {
+    plain = run_masters(meshes[i], false, 4);
+    masters = run_masters(meshes[i], true, 4);
+    for (uint32_t s = 0; s < plain->n_stages; s++)
+      has_masters(&plain->stages[s]->results[0], &masters->stages[s]->results[0]);
+    sn_run_free(plain);
+    sn_run_free(masters);
+  }
+}
+
 /* ---- random networks ---- */
 
 /* One whose sizes eight ranks divide. */
@@ -261,9 +308,15 @@ static void random_networks(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(measured),    cmocka_unit_test(refusals),        cmocka_unit_test(megatron_s_formulas),
-      cmocka_unit_test(keys),        cmocka_unit_test(one_rank),        cmocka_unit_test(shares),
-      cmocka_unit_test(ranks_times), cmocka_unit_test(random_networks),
+      cmocka_unit_test(measured),
+      cmocka_unit_test(refusals),
+      cmocka_unit_test(megatron_s_formulas),
+      cmocka_unit_test(keys),
+      cmocka_unit_test(one_rank),
+      cmocka_unit_test(shares),
+      cmocka_unit_test(ranks_times),
+      cmocka_unit_test(masters_are_18_bytes),
+      cmocka_unit_test(random_networks),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
