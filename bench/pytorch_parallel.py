@@ -166,15 +166,23 @@ def tracker_of(net, module, update, batches, mesh):
     return tracker
 
 
-def run(mesh, ranks, options):
-    torch.manual_seed(0)
+@contextlib.contextmanager
+def in_width(options):
+    """In which networks are made."""
     torch.set_default_dtype(torch.bfloat16 if options.precision == "bf16" else torch.float32)
     try:
-        net = Trained(options.net, options.dropout, options.norms)
-    except (ValueError, ImportError) as error:
-        fail(4 if isinstance(error, ImportError) else 2, error)
+        yield
     finally:
         torch.set_default_dtype(torch.float32)
+
+
+def run(mesh, ranks, options):
+    torch.manual_seed(0)
+    try:
+        with in_width(options):
+            net = Trained(options.net, options.dropout, options.norms)
+    except (ValueError, ImportError) as error:
+        fail(4 if isinstance(error, ImportError) else 2, error)
     parameters = sum(each.numel() * each.element_size() for each in net.module.parameters())
     module = meshes.lay_out(net, mesh, ranks, options.precision == "bf16-master", options.recompute)
     update = optimizer_of(options.optimizer, module.parameters())
@@ -198,8 +206,9 @@ def run_on_gpu(mesh, options):
     import sharded
     ranks = sharded.as_of_a_gpu(meshes.open_groups(mesh))
     with sharded.session() as opened:
-        with torch.device("cuda"):
+        with torch.device("cuda"), in_width(options):
             net = Trained(options.net, options.dropout, options.norms)
+        with torch.device("cuda"):
             batches = [net.batch(options.batch, options.sequence, options.image) for _ in range(options.accumulate)]
         parameters = sum(each.numel() * each.element_size() for each in net.module.parameters())
         module = meshes.lay_out(net, mesh, {"fsdp": ranks["fsdp"]}, options.precision == "bf16-master", options.recompute)
@@ -342,8 +351,8 @@ def answer(options):
         fail(2, error)
     if mesh.tp > 1 and not options.net.startswith("llm:"):
         fail(2, f"tp is measured of llm networks, and {options.net} is none")
-    if options.device == "cuda" and (not mesh.sharded or mesh.tp > 1 or mesh.dp > 1 or options.precision == "bf16"):
-        fail(2, "--device cuda measures fsdp=N alone, and not of --precision bf16")
+    if options.device == "cuda" and (not mesh.sharded or mesh.tp > 1 or mesh.dp > 1):
+        fail(2, "--device cuda measures fsdp=N alone")
     if options.norms != "torch" and not options.net.startswith("llm:"):
         fail(2, f"--norms is of llm networks, and {options.net} is none")
     if not options.sequence and options.net.startswith(("llm:", "llama", "gpt2")):

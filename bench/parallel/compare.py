@@ -5,7 +5,7 @@
 
 The last column of the table holds what snsim says less what PyTorch holds, or "-" where snsim is not asked: of networks that it has not and of
 optimizers that it refuses of several GPUs. Under trackers gradients are added apart, which is `pytorch-1.7`; with tp,
-which that one does not share, `pytorch`.
+which that one does not share, `pytorch`, as with pp, of which all stages are compared.
 
 Exit codes: 1 where a difference is not the written one, 2 where something else goes wrong.
 """
@@ -18,6 +18,7 @@ import sys
 
 PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "measured" / "parallel.md"
 COLUMNS = 11  # question, eight components, total, difference
+STAGES = 6  # question, each of four stages, differences
 QUESTION = re.compile(r"(?P<net>[^ ]+), (?P<batch>\d+)(?: x (?P<tokens>\d+))?, (?P<mesh>[^ ]*=[^ ]*?)(?P<more>(?:, [^,]+)*)")
 PRECISIONS = ("bf16", "bf16-master")
 
@@ -38,19 +39,32 @@ def question(row):
             optimizer = word if ":" in word or not word.startswith("adam") else f"{word}:impl=foreach"
     if row["net"].startswith("stack:") or optimizer.endswith("impl=loop"):
         return None
-    strategy = "pytorch" if "tp=" in row["mesh"] else "pytorch-1.7"
+    strategy = "pytorch" if "tp=" in row["mesh"] or "pp=" in row["mesh"] else "pytorch-1.7"
     return words + ["--optimizer", optimizer, "--strategy", strategy, "--gpu", "h100", "--no-db", "--json"]
 
 
-def difference(program, row, total):
-    words = question(row)
-    if words is None:
-        return "-"
+def ask(program, words):
     done = subprocess.run([program, *words], capture_output=True, text=True)
     if done.returncode != 0:
         fail(f"{' '.join(words)}: {done.stderr.strip()}")
-    off = json.loads(done.stdout)["results"][0]["live_peak_bytes"] - total
+    return json.loads(done.stdout)
+
+
+def difference(program, row, cells):
+    """Of the total; of a pipeline of each stage."""
+    words = question(row)
+    if words is None:
+        return "-"
+    if len(cells) == STAGES:
+        stages = ask(program, words)["stages"]
+        return ", ".join(f"{stage['live_peak_bytes'] - number(cells[1 + i]):+,}".replace("+0", "0") for i, stage in enumerate(stages))
+    total = number(cells[-2])
+    off = ask(program, words)["results"][0]["live_peak_bytes"] - total
     return f"{off:+,} ({100 * off / total:+.2g} %)" if off else "0"
+
+
+def number(cell):
+    return int(cell.replace(",", ""))
 
 
 def fail(text):
@@ -66,11 +80,11 @@ def main():
     lines, asked, equal, other = PAGE.read_text().splitlines(), 0, 0, 0
     for i, line in enumerate(lines):
         cells = [cell.strip() for cell in line.split("|")[1:-1]]
-        found = QUESTION.fullmatch(cells[0]) if len(cells) == COLUMNS else None
+        found = QUESTION.fullmatch(cells[0]) if len(cells) in (COLUMNS, STAGES) else None
         if not found:
             continue
-        off, written = difference(options.snsim, found, int(cells[-2].replace(",", ""))), cells[-1]
-        asked, equal, other = asked + (off != "-"), equal + (off == "0"), other + (off != written)
+        off, written = difference(options.snsim, found, cells), cells[-1]
+        asked, equal, other = asked + (off != "-"), equal + (set(off.split(", ")) == {"0"}), other + (off != written)
         print(f"{off:>24}  {cells[0]}{'' if off == written else f'  (the page: {written})'}", flush=True)
         lines[i] = f"| {' | '.join([*cells[:-1], off])} |"
     if asked == 0:

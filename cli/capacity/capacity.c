@@ -137,7 +137,9 @@ void sn_capacity_put_where(sn_json_object *o, const sn_question *q) {
 
 char *sn_capacity_binding(const sn_binding *b, char *text, size_t room) {
   static const char *const notes[SN_CAUSES] = {"", " (holes)", " (workspace)", " (resident)", " (host memory)"};
-  snprintf(text, room, "%s %s%s", b->layer, b->pass, notes[b->cause]);
+  int used = snprintf(text, room, "%s %s%s", b->layer, b->pass, notes[b->cause]);
+  bool short_of = used < 0 || (size_t)used >= room;
+  if (b->stages > 0 && !short_of) snprintf(text + used, room - (size_t)used, ", stage %" PRIu32, b->stage);
   return text;
 }
 
@@ -154,6 +156,7 @@ void sn_capacity_put_binding(sn_json_object *o, const sn_binding *b) {
   sn_json_put_text(o, "binding_layer", b->layer);
   sn_json_put_text(o, "binding_pass", b->pass);
   sn_json_put_count(o, "binding_step", b->step);
+  if (b->stages > 0) sn_json_put_count(o, "binding_stage", b->stage);
   sn_json_put_text(o, "binding_cause", sn_cause_name(b->cause));
   sn_json_put_count(o, "binding_tensor_bytes", b->tensor_bytes);
   sn_json_put_count(o, "resident_bytes", b->resident_bytes);

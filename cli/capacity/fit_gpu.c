@@ -18,6 +18,7 @@ typedef struct candidate {
   sn_device device; /* memory_bytes without the margin */
   uint64_t margin_bytes;
   bool fits, host_missing; /* no device would do: the host's memory is too small */
+  bool changed;            /* it fits, but not PyTorch's loop as it stands, of which the answer is */
   char strategy[SN_STRATEGY_TEXT];
   const char *dialect, *placement; /* of its plan, as the next two */
   uint64_t pool_bytes, largest_load_bytes;
@@ -138,6 +139,7 @@ static sn_status ask(ranking *r, candidate *c, sn_err *err) {
   if (!run) return err->code;
   const sn_result *best = sn_run_best(run);
   c->fits = best != NULL;
+  c->changed = best && q->args->n_strategies == 0 && sn_question_asks_pytorch(q) && !run->results[0].fits;
   if (best) {
     snprintf(c->strategy, sizeof c->strategy, "%s", best->strategy);
     c->device_bytes = best->peak_device_bytes;
@@ -241,9 +243,16 @@ static void print_bands(const ranking *r, FILE *out) {
 }
 
 static void print_notes(const ranking *r, FILE *out) {
-  bool nominal = false, misfit = !r->all[r->count - 1].fits;
-  for (uint32_t i = 0; i < r->count; i++) nominal = nominal || r->all[i].device.memory_nominal;
+  bool nominal = false, changed = false, host = false, misfit = !r->all[r->count - 1].fits;
+  for (uint32_t i = 0; i < r->count; i++) {
+    nominal = nominal || r->all[i].device.memory_nominal;
+    changed = changed || r->all[i].changed;
+    host = host || (r->all[i].changed && r->all[i].host_bytes);
+  }
   fputs("\ntaken: by the plan of the fastest strategy; cache and workspaces take what there is\n", out);
+  if (changed)
+    fputs("changed: not as it stands, but by that strategy; --net .. --gpu .. alone has more changes\n", out);
+  if (host) fputs("host: RAM that the machine has to have for it (--host-memory limits it)\n", out);
   if (misfit) fputs("where it does not fit: the least with which a strategy runs; headroom: what is missing\n", out);
   if (r->lacking > 0)
     fprintf(out, "left out: %" PRIu32 " GPUs whose tensor cores do not do %s, or that have none\n", r->lacking,
@@ -319,7 +328,7 @@ static sn_status print_table(const ranking *r, const sn_out *out, sn_err *err) {
     const candidate *c = &r->all[i];
     sn_table_cell(table, "%s", c->device.name);
     rank_cell(table, c->rank);
-    sn_table_cell(table, c->fits ? "yes" : "no");
+    sn_table_cell(table, c->changed ? "changed" : c->fits ? "yes" : "no");
     time_cells(table, r, c);
     memory_cells(table, c);
     sn_table_cell(table, "%s", c->strategy);

@@ -403,7 +403,8 @@ static sn_status open_knob(asked *a, sn_err *err) {
     if (!a->recorded) return err->code;
     a->spec.like = a->recorded;
   }
-  return sn_knob_open(&a->spec, &a->knob, err);
+  if (sn_knob_open(&a->spec, &a->knob, err) != SN_OK) return err->code;
+  return sn_knob_keep_staged(&a->knob, &a->question.options.iteration.mesh, err);
 }
 
 sn_status sn_cli_fit_largest(const sn_args *args, sn_err *err) {

@@ -11,8 +11,11 @@ static void print_heading(const sn_question *q, FILE *out) {
   char text[SN_UNIT_TEXT];
   sn_capacity_print_net("least memory of", q->args->net, q->net->name, out);
   sn_capacity_print_batch(q->net, "", out);
+  const sn_mesh *mesh = &q->options.iteration.mesh;
   fputs(", at the speed of ", out);
+  if (!sn_mesh_is_one(mesh)) fprintf(out, "%" PRIu32 " ", sn_mesh_world(mesh));
   sn_table_print_clean(out, q->device.name);
+  if (!sn_mesh_is_one(mesh)) fprintf(out, " with %s", mesh->text);
   fputs("\n", out);
   sn_capacity_print_context(q, out);
   fputs(", ", out);

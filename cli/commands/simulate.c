@@ -70,30 +70,17 @@ static void advise(const sn_question *q, const sn_run *run, sn_err *err) {
 /* In the words of the answer, which the screen has, where there is one of PyTorch. */
 static void fail_by_answer(const sn_question *q, const sn_run *run, sn_err *err) {
   sn_answer *answer = sn_answer_read(run->answer, err);
-  if (answer && answer->runtime == SN_RUNTIME_PYTORCH && (answer->searched || run->n_stages > 0))
+  if (answer && answer->runtime == SN_RUNTIME_PYTORCH && answer->searched)
     sn_answer_fail(answer, q, err);
   else if (answer && answer->verdict == SN_VERDICT_NO)
     advise(q, run, err);
   sn_answer_free(answer);
 }
 
-/* Of a pipeline where none of its strategies fits. */
-static void fail_stages(const sn_question *q, const sn_run *run, sn_err *err) {
-  char needed[SN_UNIT_TEXT], has[SN_UNIT_TEXT];
-  const sn_result *least = &run->results[0];
-  for (uint32_t i = 1; i < run->n_results; i++)
-    if (run->results[i].peak_device_bytes < least->peak_device_bytes) least = &run->results[i];
-  sn_fail(err, SN_NO_FIT, "%s needed of a GPU with %s, %s on %s; try more stages, or smaller micro-batches (--batch)",
-          sn_print_bytes(least->peak_device_bytes, needed), least->strategy,
-          sn_print_bytes(q->device.memory_bytes, has), q->device.name);
-}
-
 /* Of strategies that were named one is enough; else the verdict says it. */
 static void fail_no_fit(const sn_question *q, const sn_run *run, sn_err *err) {
   if (q->args->n_strategies > 0 && sn_run_best(run)) return;
-  if (run->n_stages > 0 && !sn_run_best(run))
-    fail_stages(q, run, err);
-  else if (*run->answer)
+  if (*run->answer)
     fail_by_answer(q, run, err);
   else if (!sn_run_best(run))
     advise(q, run, err);

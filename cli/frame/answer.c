@@ -68,9 +68,9 @@ static uint32_t find_known(const sn_question *q, const sn_run *run, sn_strategy 
   return count;
 }
 
-/* run NULL: nothing was played yet. */
-static sn_answer *ask(const sn_question *q, const sn_run *run, const sn_strategy *strategies,
-                      const sn_result *const *results, uint32_t count, sn_err *err) {
+/* results NULL: nothing was played yet. */
+static sn_answer *ask(const sn_question *q, const sn_strategy *strategies, const sn_result *const *results,
+                      uint32_t count, sn_err *err) {
   const sn_answer_wish wish = {.asked = {.spec = q->args->net,
                                          .image = q->args->image,
                                          .net = q->net,
@@ -81,14 +81,14 @@ static sn_answer *ask(const sn_question *q, const sn_run *run, const sn_strategy
                                          .n_strategies = count},
                                .runtime = runtime_of(q),
                                .host_bytes = machine_memory()};
-  return run && run->n_stages > 0 ? sn_answer_of_stages(run, &wish, err) : sn_answer_find(&wish, err);
+  return sn_answer_find(&wish, err);
 }
 
 sn_answer *sn_question_answer(const sn_question *q, sn_err *err) {
   sn_strategy strategies[SN_ARGS_STRATEGIES];
   const sn_result *results[SN_ARGS_STRATEGIES];
   uint32_t count = find_known(q, NULL, strategies, results);
-  if (count > 0) return ask(q, NULL, strategies, NULL, count, err);
+  if (count > 0) return ask(q, strategies, NULL, count, err);
   sn_fail(err, SN_BAD_USAGE, "--for %s: it has no strategy for this; leave --for out, or name one with --strategy",
           sn_runtime_name(runtime_of(q)));
   return NULL;
@@ -98,7 +98,7 @@ sn_status sn_question_answer_run(const sn_question *q, sn_run *run, sn_err *err)
   sn_strategy strategies[SN_ARGS_STRATEGIES];
   const sn_result *results[SN_ARGS_STRATEGIES];
   uint32_t count = find_known(q, run, strategies, results);
-  sn_answer *answer = count > 0 ? ask(q, run, strategies, results, count, err) : NULL;
+  sn_answer *answer = count > 0 ? ask(q, strategies, results, count, err) : NULL;
   char *text = answer ? sn_answer_write(answer, err) : NULL;
   if (text) {
     run->answer = sn_arena_text(run->arena, text);

@@ -78,7 +78,13 @@ static void print_stages(const sn_run *run, FILE *out) {
   }
 }
 
+/* Three digits, as no model of times has more. */
+static char *print_ms(int64_t ns, char *text) {
+  return sn_print_digits((double)ns / 1e6, 3, text);
+}
+
 void sn_gpus_print(const sn_run *run, FILE *out) {
+  char transfers[SN_UNIT_TEXT], exposed[SN_UNIT_TEXT], waits[SN_UNIT_TEXT];
   sn_mesh mesh = sn_run_mesh(run);
   const sn_result *first = NULL;
   for (uint32_t i = 0; i < run->n_results && !first; i++)
@@ -90,12 +96,13 @@ void sn_gpus_print(const sn_run *run, FILE *out) {
   print_update(run, &mesh, out);
   fputs("\n", out);
   print_traffic(&first->shared, out);
-  fprintf(out, "%.3g ms of transfers, of which %.3g are exposed; MFU %.0f %% (%s)\n",
-          (double)first->shared.transfer_ns / 1e6, (double)first->shared.exposed_ns / 1e6,
+  fprintf(out, "%s ms of transfers, of which %s are exposed; MFU %.0f %% (%s)\n",
+          print_ms(first->shared.transfer_ns, transfers), print_ms(first->shared.exposed_ns, exposed),
           100 * first->shared.flops_share, first->strategy);
   if (run->n_stages == 0) return;
   int64_t busy = first->iteration_ns - first->shared.bubble_ns;
-  fprintf(out, "bubble %.1f %%: stages wait %.3g ms for each other\n",
-          busy > 0 ? 100 * (double)first->shared.bubble_ns / (double)busy : 0, (double)first->shared.bubble_ns / 1e6);
+  fprintf(out, "bubble %.1f %%: stages wait %s ms for each other\n",
+          busy > 0 ? 100 * (double)first->shared.bubble_ns / (double)busy : 0,
+          print_ms(first->shared.bubble_ns, waits));
   print_stages(run, out);
 }

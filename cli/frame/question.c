@@ -69,13 +69,24 @@ static sn_status tell_unread(const sn_args *args, const sn_err *unread, sn_err *
   return err->code;
 }
 
-/* A name that is no GPU's may be that of a measured device. */
+static sn_status tell_cluster(const char *name, sn_err *err) {
+  sn_cluster cluster;
+  sn_err none = SN_ERR_INIT;
+  if (err->code != SN_BAD_USAGE || sn_cluster_load(name, &cluster, &none) != SN_OK) return err->code;
+  err->code = SN_OK; /* another error takes its place */
+  return sn_fail(err, SN_BAD_USAGE,
+                 "%s is a cluster: --cluster %s --parallel fsdp=%" PRIu32
+                 " asks about it, --gpu %s about one of its GPUs",
+                 cluster.name, cluster.name, sn_cluster_gpus(&cluster), cluster.gpu);
+}
+
+/* A name that is no GPU's may be that of a measured device, or a cluster's. */
 static sn_status load_profile(const sn_args *args, sn_question *q, const sn_err *unread, sn_err *err) {
   if (q->calibration)
     q->device = q->calibration->profile;
   else if (sn_device_load(args->gpu, &q->device, err) == SN_BAD_USAGE && unread->code != SN_OK)
     *err = *unread;
-  return err->code;
+  return tell_cluster(args->gpu, err);
 }
 
 /* As PyTorch starts, where it is asked about and nobody says otherwise; what was measured was so in float32. */
@@ -134,11 +145,13 @@ static sn_status settle_cluster(const sn_args *args, sn_question *q, sn_err *err
     return sn_fail(err, SN_BAD_USAGE,
                    "--plan -: each stage of a pipeline has a plan of its own; say a file, of whose "
                    "name --plan plan.json makes plan.0.json, plan.1.json, ..");
-  if (sn_mesh_size(mesh, SN_MESH_PP) > 1 && strcmp(args->command->name, "simulate") != 0)
+  const char *command = args->command->name;
+  bool staged = strcmp(command, "simulate") == 0 || strcmp(command, "advise") == 0 || args->max || args->min;
+  if (sn_mesh_size(mesh, SN_MESH_PP) > 1 && !staged)
     return sn_fail(err, SN_BAD_USAGE,
-                   "--parallel %s: %s does not look at pipelines; ask for one with snsim --net %s --parallel %s, or "
+                   "--parallel %s: %s%s does not look at pipelines; ask for one with snsim --net %s --parallel %s, or "
                    "leave pp out",
-                   mesh->text, args->command->name, args->net ? args->net : "NAME", mesh->text);
+                   mesh->text, command, args->which ? " --which gpu" : "", args->net ? args->net : "NAME", mesh->text);
   uint32_t world = sn_mesh_world(mesh);
   if (sn_mesh_is_one(mesh)) {
     if (!*asked->name && !args->nodes) return SN_OK;

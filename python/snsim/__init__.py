@@ -7,6 +7,8 @@ Importing this imports no PyTorch; recording does. Estimates are the program's, 
 """
 import importlib
 
+__version__ = "0.2.0"  # the program's as well: CMakeLists.txt and pyproject.toml read this line
+
 _WHERE = {"record": "_api", "recording": "_api", "Recording": "_file", "RecordingError": "_errors", "RecordingWarning": "_errors",
           "estimate": "_estimate", "Estimate": "_estimate", "Error": "_program", "compare": "_compare", "Comparison": "_compare",
           "snapshot": "_snapshot"}

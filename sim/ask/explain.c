@@ -31,8 +31,18 @@ typedef struct walk {
   sn_units units; /* that recompute=units would wrap; of PyTorch's graphs alone */
 } walk;
 
+/* Of a pipeline's stage units are steps of the whole. */
 static uint32_t unit_of(const walk *w, uint32_t step) {
-  return sn_units_of(&w->units, w->route, step);
+  if (w->route->micros == 0) return sn_units_of(&w->units, w->route, step);
+  const sn_route *whole = w->route;
+  while (whole->micros > 0) whole = whole->whole;
+  uint32_t forward = whole->forward_step[w->route->steps[step].layer];
+  return forward == SN_NONE ? w->units.count : sn_units_of(&w->units, whole, forward);
+}
+
+/* A stage goes forward and backward by turns. */
+static bool is_forward(const walk *w, uint32_t step) {
+  return w->route->micros == 0 ? step < w->route->first_backward : w->route->steps[step].pass == SN_FORWARD;
 }
 
 static void find_route_uses(walk *w) {
@@ -44,8 +54,7 @@ static void find_route_uses(walk *w) {
       resident *r = &w->tensors[w->route->accesses[step->first_access + i].tensor];
       if (r->first_use == SN_NONE) r->first_use = s;
       r->last_use = s;
-      if (w->units.count > 0 && s < w->route->first_backward && unit_of(w, s) != unit_of(w, r->first_use))
-        r->leaves_unit = true;
+      if (w->units.count > 0 && is_forward(w, s) && unit_of(w, s) != unit_of(w, r->first_use)) r->leaves_unit = true;
     }
   }
 }
@@ -89,7 +98,7 @@ static bool is_trained(const walk *w) {
 /* A unit makes what it keeps again, but for what goes on to the next, before its own backward steps, which need it. */
 static bool units_remove(const walk *w, uint32_t tensor) {
   const resident *r = &w->tensors[tensor];
-  if (r->first_use >= w->route->first_backward || r->leaves_unit) return false;
+  if (!is_forward(w, r->first_use) || r->leaves_unit) return false;
   uint32_t unit = unit_of(w, r->first_use);
   bool backward = w->route->steps[w->peak_step].pass == SN_BACKWARD;
   return unit < w->units.count && !sn_units_stays(&w->units, unit) && !(backward && unit_of(w, w->peak_step) == unit);
@@ -101,7 +110,8 @@ static const char *advise_eager(const walk *w, uint32_t tensor) {
   bool kept = is_trained(w) && (role == SN_VALUE || role == SN_SAVED);
   if (role == SN_PARAMETER_GRADIENT) return "held until the update";
   if (kept && w->strategy.recompute == SN_RECOMPUTE_NONE && units_remove(w, tensor)) return "recompute=units";
-  return kept && w->strategy.offload == SN_OFFLOAD_NONE ? "offload" : "nothing PyTorch has";
+  bool stays = w->route->micros > 0; /* on a stage of a pipeline */
+  return kept && !stays && w->strategy.offload == SN_OFFLOAD_NONE ? "offload" : "nothing PyTorch has";
 }
 
 /* What would have taken the tensor off the device at this step. */

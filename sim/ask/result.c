@@ -15,6 +15,7 @@
 #include "sim/plan/cursor.h"
 #include "sim/plan/high_water.h"
 #include "sim/plan/place.h"
+#include "sim/play/caching_replay.h"
 
 static void add_resident(void *self, sn_resident_tensor t) {
   uint64_t *sums = self;
@@ -253,9 +254,6 @@ static void add_stage(const sn_result_source *s, const rounds_taken *others, sn_
     busy[instr->rerun ? SN_BACKWARD : route->steps[instr->id].pass] += ns;
     put_off += route->steps[instr->id].put_off && !instr->rerun ? ns : 0;
   }
-  for (uint32_t t = 0; t < route->n_transfers; t++)
-    if (route->transfers[t].axis == SN_MESH_PP)
-      shared->hop_bytes = sn_max(shared->hop_bytes, route->transfers[t].bytes);
   int64_t work = s->trace->end_ns + others->all - busy[SN_UPDATE], both = busy[SN_FORWARD] + busy[SN_BACKWARD];
   shared->update_ns = busy[SN_UPDATE];
   shared->forward_ns = both > 0 ? (int64_t)((double)work * (double)busy[SN_FORWARD] / (double)both) : 0;
@@ -282,7 +280,7 @@ static void add_transfers(const sn_result_source *s, sn_result *r) {
   int64_t iteration = r->iteration_ns + others.all, computing = r->compute_ns + others.computing;
   shared->transfer_ns += others.transfers;
   shared->exposed_ns = iteration > computing ? iteration - computing : 0;
-  shared->uneven = s->trace->uneven;
+  shared->uneven = s->trace->uneven || !sn_caching_rounds_alike(s->plan);
   if (route->micros > 0) add_stage(s, &others, shared);
 }
 

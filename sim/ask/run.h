@@ -45,14 +45,14 @@ typedef struct sn_shared_row {
   uint32_t world;  /* GPUs in all */
   uint32_t groups; /* of parameters that are gathered together, or buckets */
   uint64_t gathered_bytes, scattered_bytes, reduced_bytes, sent_bytes;
-  uint64_t communicator_bytes; /* outside PyTorch's allocator; in context_bytes */
-  uint64_t hop_bytes;          /* of a stage of a pipeline: the largest thing that it sends or receives */
+  uint64_t communicator_bytes;                /* outside PyTorch's allocator; in context_bytes */
+  uint32_t stage;                             /* of a pipeline: the one that needs most, from 0 */
   int64_t forward_ns, backward_ns, update_ns; /* of a stage: of all micro-batches, without waiting for its neighbours */
   int64_t weights_ns;                         /* of backward what makes gradients of weights apart (zb-h1) */
   bool uneven;                                /* of a stage: rounds of its plan are not alike (sn_rounds_of()) */
-  int64_t bubble_ns;                          /* of a pipeline: what the slowest stage waits for others */
-  int64_t transfer_ns;                        /* all lanes of transfers busy */
-  int64_t exposed_ns;                         /* the iteration without the compute lane's work: what nothing hides */
+  int64_t bubble_ns;   /* of a pipeline: what the slowest stage waits for others if links took no time */
+  int64_t transfer_ns; /* all lanes of transfers busy; of a pipeline with what the slowest stage sends and receives */
+  int64_t exposed_ns;  /* the iteration without the compute lane's work, and without the bubble: what nothing hides */
   /* of `live`'s parts at the peak: */
   uint64_t sharded_gradients, unsharded_parameters, unsharded_gradients, gather_buffers, buckets;
   double flops_share; /* MFU: multiplications and additions of the model, three times forward's, of the GPU's peak */

@@ -105,7 +105,8 @@ sn_status sn_planner_result(sn_planner *planner, sn_strategy strategy, uint64_t 
 typedef struct sn_binding {
   sn_need need; /* of the plan */
   sn_cause cause;
-  uint32_t step; /* from 1 */
+  uint32_t stage, stages; /* of a pipeline of so many (sim/stages/staged.h); 0: it is none */
+  uint32_t step;          /* from 1 */
   const char *layer, *pass;
   uint64_t tensor_bytes, workspace_bytes; /* of the step */
   uint64_t resident_bytes;                /* context, parameters and all else that stays */

@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "base/checked.h"
 #include "sim/device/device.h"
+#include "sim/stages/staged.h"
 
 #include <stdlib.h>
 
@@ -36,7 +37,7 @@ uint32_t sn_advise_all(const sn_net *net, const sn_device *device, const sn_opti
 typedef struct trial {
   const sn_device *device;
   sn_options options;
-  sn_planner *planner; /* of one workspace */
+  sn_staged *planner; /* of one workspace */
   sn_advice *advice;
   sn_err *err;
 } trial;
@@ -49,8 +50,8 @@ static const sn_combination *try_one(trial *t, sn_strategy strategy, uint64_t me
     return NULL;
   }
   uint64_t bound;
-  if (sn_planner_result(t->planner, strategy, memory_bytes, a->arena, result, t->err) != SN_OK ||
-      sn_planner_bound(t->planner, strategy, &bound, t->err) != SN_OK)
+  if (sn_staged_result(t->planner, strategy, memory_bytes, a->arena, result, t->err) != SN_OK ||
+      sn_staged_bound(t->planner, strategy, &bound, t->err) != SN_OK)
     return NULL;
   sn_combination *c = &a->all[a->n_all++];
   *c = (sn_combination){.strategy = strategy,
@@ -92,7 +93,7 @@ static void try_given(trial *t, sn_strategy strategy, uint64_t memory_bytes) {
 static void try_less(trial *t, const sn_combination *whole) {
   const uint64_t mib = UINT64_C(1) << 20;
   uint64_t least, most = whole->result->peak_device_bytes, last = most;
-  if (sn_planner_least(t->planner, whole->strategy, &least, t->err) != SN_OK || least == 0) return;
+  if (sn_staged_least(t->planner, whole->strategy, &least, t->err) != SN_OK || least == 0) return;
   for (uint64_t i = SN_ADVISE_LIMITS - 1; i > 0 && least < most && t->err->code == SN_OK; i--) {
     uint64_t limit = sn_ceil_div(least + (most - least) / SN_ADVISE_LIMITS * i, mib) * mib;
     if (limit >= last) continue;
@@ -102,13 +103,13 @@ static void try_less(trial *t, const sn_combination *whole) {
 }
 
 static sn_status try_workspace(trial *t, const sn_net *net, const sn_strategy *strategies, uint32_t count) {
-  t->planner = sn_planner_new(net, t->device, &t->options, t->err);
+  t->planner = sn_staged_new(NULL, net, t->device, &t->options, t->err);
   for (uint32_t i = 0; i < count && t->err->code == SN_OK; i++) {
     if (chooses_workspaces(strategies[i]) && t->options.workspace != SN_WORKSPACE_DYNAMIC) continue;
     const sn_combination *whole = try_one(t, strategies[i], t->device->memory_bytes);
     if (whole && whole->result->fits && adapts(t, strategies[i])) try_less(t, whole);
   }
-  sn_planner_free(t->planner);
+  sn_staged_free(t->planner);
   return t->err->code;
 }
 

@@ -36,7 +36,7 @@ typedef struct sn_combination {
   sn_strategy strategy;
   sn_workspace workspace;
   uint64_t memory_bytes;   /* usable memory that it is given, at most the device's */
-  uint64_t bound_bytes;    /* which no plan goes below: sn_planner_bound() */
+  uint64_t bound_bytes;    /* which no plan goes below: sn_staged_bound() */
   const sn_result *result; /* fits, peak_device_bytes, iteration_ns, ... */
   bool limited;            /* it is given less than there is */
   bool on_front;

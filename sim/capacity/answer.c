@@ -7,6 +7,7 @@
 #include "sim/capacity/bands.h"
 #include "sim/capacity/where.h"
 #include "sim/device/device.h"
+#include "sim/stages/stages.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -40,12 +41,16 @@ int64_t sn_answer_margin(const sn_answer *answer) {
 /* What an answer is made of before it is put together. */
 typedef struct finder {
   const sn_answer_wish *wish;
-  sn_planner *planner;
+  sn_staged *planner;
   sn_result *results; /* of each strategy */
   uint32_t stands;    /* which of them */
   sn_arena *arena;
   sn_err *err;
 } finder;
+
+static bool is_staged(const sn_answer_wish *wish) {
+  return sn_mesh_size(&wish->asked.options->iteration.mesh, SN_MESH_PP) > 1;
+}
 
 static sn_status look_at_all(finder *f) {
   const sn_asked *a = &f->wish->asked;
@@ -54,8 +59,8 @@ static sn_status look_at_all(finder *f) {
   for (uint32_t i = 0; i < a->n_strategies; i++) {
     if (a->results)
       f->results[i] = *a->results[i];
-    else if (sn_planner_result(f->planner, a->strategies[i], a->device->memory_bytes, f->arena, &f->results[i],
-                               f->err) != SN_OK)
+    else if (sn_staged_result(f->planner, a->strategies[i], a->device->memory_bytes, f->arena, &f->results[i],
+                              f->err) != SN_OK)
       break;
   }
   return f->err->code;
@@ -110,7 +115,10 @@ static sn_status find_changes(finder *f, const sn_fit *fit, sn_answer *answer, s
 
 /* Where the memory is, in groups that the user's model has names for. */
 static sn_status add_groups(const finder *f, sn_answer *answer) {
-  sn_where *where = sn_where_find(&f->wish->asked, f->wish->asked.strategies[f->stands], f->err);
+  sn_asked asked = f->wish->asked;
+  const sn_options stage = sn_stages_options(asked.options, f->results[f->stands].shared.stage);
+  if (is_staged(f->wish)) asked.options = &stage;
+  sn_where *where = sn_where_find(&asked, asked.strategies[f->stands], f->err);
   if (!where) return f->err->code;
   sn_answer_group *groups = sn_arena_alloc(f->arena, (size_t)where->n_groups + 1, sizeof *groups);
   bool ok = groups && (answer->moment = sn_arena_text(f->arena, where->moment));
@@ -200,7 +208,11 @@ static const char *assumed_of(const sn_record *record, sn_arena *arena) {
 }
 
 /* What makes a recording's answer less certain, or narrower; NULL where memory is out. */
-static const char *note_of(const sn_net *net, sn_arena *arena) {
+static const char *note_of(const sn_answer_wish *wish, const sn_result *r, sn_arena *arena) {
+  const sn_net *net = wish->asked.net;
+  if (is_staged(wish))
+    return sn_arena_print(arena, "the fullest is stage %" PRIu32 " of %" PRIu32 ", counted from 0", r->shared.stage,
+                          sn_mesh_size(&wish->asked.options->iteration.mesh, SN_MESH_PP));
   if (!net->recorded) return "";
   const sn_record *record = net->recorded->record;
   const char *compiled =
@@ -226,7 +238,7 @@ static sn_answer *find(const sn_answer_wish *wish, sn_options *options, sn_arena
   sn_answer *answer = sn_arena_alloc(arena, 1, sizeof *answer);
   char name[SN_STRATEGY_TEXT];
   if (!answer) sn_fail_memory(err);
-  f.planner = answer ? sn_planner_new(wish->asked.net, wish->asked.device, options, err) : NULL;
+  f.planner = answer ? sn_staged_new(NULL, wish->asked.net, wish->asked.device, options, err) : NULL;
   if (f.planner && look_at_all(&f) == SN_OK) {
     choose(&f);
     const sn_result *r = &f.results[f.stands];
@@ -241,7 +253,7 @@ static sn_answer *find(const sn_answer_wish *wish, sn_options *options, sn_arena
                     .fp32_loss = wish->runtime == SN_RUNTIME_PYTORCH &&
                                  sn__answer_has_fp32_loss(wish->asked.net, wish->asked.options->iteration),
                     .eager_attention = wish->runtime == SN_RUNTIME_PYTORCH && has_eager_attention(wish->asked.net),
-                    .note = note_of(wish->asked.net, arena),
+                    .note = note_of(wish, r, arena),
                     .moment = "",
                     .memory_band = "",
                     .time_band = "",
@@ -249,7 +261,7 @@ static sn_answer *find(const sn_answer_wish *wish, sn_options *options, sn_arena
     if (!answer->strategy || !answer->note) sn_fail_memory(err);
     if (err->code == SN_OK && wish->asked.net->n_layers <= SN_ANSWER_LAYERS) search(&f, answer);
   }
-  sn_planner_free(f.planner);
+  sn_staged_free(f.planner);
   return err->code == SN_OK ? answer : NULL;
 }
 

@@ -113,10 +113,6 @@ typedef struct sn_answer_wish {
 } sn_answer_wish;
 
 sn_answer *sn_answer_find(const sn_answer_wish *wish, sn_err *err);
-/* Of a pipeline that was asked about (run->n_stages > 0; wish->asked.results are the run's): the verdict is of the stage
- * that needs the most, changes are the run's other strategies. The largest batch and where memory is are not looked
- * for. */
-sn_answer *sn_answer_of_stages(const sn_run *run, const sn_answer_wish *wish, sn_err *err);
 void sn_answer_free(sn_answer *answer);
 
 /* The verdict on a strategy that needs so many bytes (0: no memory is enough) of so many. */

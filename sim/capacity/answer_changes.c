@@ -70,6 +70,10 @@ static bool is_allowed(const sn__loop *way) {
   return shared && !sn_strategy_refuses(way->strategy, way->iteration) && !sn_shard_refuses(way->iteration);
 }
 
+static bool is_staged(const search *s) {
+  return sn_mesh_size(&s->asked->options->iteration.mesh, SN_MESH_PP) > 1;
+}
+
 /* The loop is the recording's: another precision, optimizer or number of parts is recorded anew. */
 static bool is_recorded(const search *s) {
   return s->asked->net->recorded != NULL;
@@ -146,6 +150,7 @@ static sn_status add_some_blocks(search *s) {
   sn__loop found = {0};
   uint32_t one = s->ways.block_units, some = (guess_blocks(s) + one - 1) / one * one;
   if (s->all_blocks_bytes == 0 || s->all_blocks_bytes > s->target) return SN_OK;
+  if (is_staged(s)) return SN_OK; /* some would be of each stage */
   for (int tried = 0; tried < TRIED_BLOCKS && some > 0 && some < s->ways.blocks; tried++) {
     const sn__loop way = with_units(s, sn__loop_as_asked(&s->ways), some);
     if (sn__loop_play(&s->ways, &way, &r) != SN_OK) return s->err->code;
@@ -257,7 +262,7 @@ enum { RANK = 16 }; /* as most users of peft have it, of all linear layers of on
 
 static bool can_adapt(const search *s) {
   const sn_iteration iteration = s->asked->options->iteration;
-  return !iteration.inference && !*sn_iteration_freeze(iteration) &&
+  return !iteration.inference && !is_staged(s) && !*sn_iteration_freeze(iteration) &&
          sn_module_library(s->asked->net) == SN_LIBRARY_TRANSFORMERS && !sn_net_is_file(s->asked->spec);
 }
 

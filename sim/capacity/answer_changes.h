@@ -12,7 +12,7 @@ typedef struct sn__changes_wish {
   const sn_result *as_is;
   sn_verdict verdict;
   const sn_fit_answer *largest; /* of that strategy; NULL: not looked for */
-  sn_planner *planner;          /* of the question as it stands */
+  sn_staged *planner;           /* of the question as it stands */
   sn_arena *arena;              /* of the answer */
 } sn__changes_wish;
 

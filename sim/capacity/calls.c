@@ -396,6 +396,12 @@ static void add_optimizer(sn__text *t, sn_optimizer optimizer) {
   if (made) sn__text_add(t, "optimizer = %s%s)", made, keyword);
 }
 
+/* Its schedule goes through the parts. */
+static void add_pipelined_step(sn__text *t, const sn_asked *asked, const sn_calls_wish *wish) {
+  const char *autocast = wish->precision ? precisions[asked->options->iteration.precision].autocast : NULL;
+  if (autocast) sn__text_add(t, "# schedule.step() under torch.autocast(\"cuda\", dtype=torch.%s)", autocast);
+}
+
 static void add_step(sn__text *t, const sn_asked *asked, const sn_calls_wish *wish) {
   const char *autocast = wish->precision ? precisions[asked->options->iteration.precision].autocast : NULL;
   bool offload = wish->strategy.offload == SN_OFFLOAD_SAVED, scaled = autocast && strcmp(autocast, "float16") == 0;
@@ -448,7 +454,10 @@ static sn_status fill(const sn_asked *asked, const sn_calls_wish *wish, sn_calls
   if (!staged && (checkpoints || planned.mesh) && add_planned(&t, asked, &planned, checkpoints, calls, err) != SN_OK)
     return err->code;
   if (wish->optimizer && planned.mesh) add_optimizer(&t, sn_optimizer_on(iteration->optimizer, asked->net));
-  add_step(&t, asked, wish);
+  if (staged)
+    add_pipelined_step(&t, asked, wish);
+  else
+    add_step(&t, asked, wish);
   calls->lines = t.lines;
   calls->count = t.count;
   return t.failed ? sn_fail_memory(err) : SN_OK;

@@ -246,5 +246,6 @@ void sn__calls_add_pipeline(sn__text *t, const sn_net *net, sn_iteration iterati
   sn__text_add(t, "schedule = %s(", schedule);
   sn__text_add(t, "    %s, n_microbatches=%" PRIu32 ", loss_fn=loss)",
                mesh->schedule == SN_SCHEDULE_ZB_H1 ? "[stage]" : "stage", sn_iteration_batches(iteration));
+  sn__text_add(t, "# then schedule.step(.., return_outputs=False)");
   if (sn_mesh_world(mesh) > stages) sn__text_add(t, "# the other axes share what a stage has, stage.submod");
 }

@@ -93,13 +93,13 @@ sn_status sn__loop_play(const sn__loop_changes *s, const sn__loop *w, sn_result 
   const uint64_t memory = s->asked->device->memory_bytes;
   const uint32_t batch = w->batch / w->parts;
   bool same = !is_other_net(w) && batch == s->asked->net->batch && !has_precision(s, w) && !has_optimizer(s, w);
-  if (same) return sn_planner_result(s->planner, w->strategy, memory, s->arena, result, s->err);
+  if (same) return sn_staged_result(s->planner, w->strategy, memory, s->arena, result, s->err);
   sn_options options = *s->asked->options;
   options.iteration = iteration_of(w);
   const sn_net *net = net_of(s, w, batch);
-  sn_planner *planner = net ? sn_planner_new(net, s->asked->device, &options, s->err) : NULL;
-  if (planner) sn_planner_result(planner, w->strategy, memory, s->arena, result, s->err);
-  sn_planner_free(planner);
+  sn_staged *planner = net ? sn_staged_new(NULL, net, s->asked->device, &options, s->err) : NULL;
+  if (planner) sn_staged_result(planner, w->strategy, memory, s->arena, result, s->err);
+  sn_staged_free(planner);
   free_net(s, net);
   return s->err->code;
 }

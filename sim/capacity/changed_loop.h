@@ -12,6 +12,7 @@
 #include "sim/ask/simulate.h"
 #include "sim/capacity/answer.h"
 #include "sim/capacity/calls.h"
+#include "sim/stages/staged.h"
 
 typedef struct sn__loop {
   sn_strategy strategy;
@@ -25,7 +26,7 @@ typedef struct sn__loop {
 typedef struct sn__loop_changes {
   const sn_asked *asked;
   sn_strategy stands;   /* the strategy as it was asked about */
-  sn_planner *planner;  /* of the question as it stands */
+  sn_staged *planner;   /* of the question as it stands */
   uint32_t blocks;      /* units of the network (sim/schedule/units.h) */
   uint32_t block_units; /* that make a block of the user's model, which checkpoints wrap as a whole */
   sn_arena *arena;      /* of the answer */

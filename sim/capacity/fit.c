@@ -10,6 +10,7 @@
 #include "sim/device/device.h"
 #include "sim/graph/dialect.h"
 #include "sim/plan/plan.h"
+#include "sim/stages/staged.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -146,6 +147,18 @@ static uint32_t step_of(const sn_knob *knob) {
   return knob->step ? knob->step : 1;
 }
 
+sn_status sn_knob_keep_staged(sn_knob *knob, const sn_mesh *mesh, sn_err *err) {
+  if (sn_mesh_size(mesh, SN_MESH_PP) <= 1) return SN_OK;
+  for (;; knob->low += step_of(knob)) {
+    sn_net *net = knob->make(knob->user, knob->low, err);
+    if (net) sn_mesh_check_parts(net, mesh, err);
+    sn_net_free(net);
+    bool deeper = knob->grows && err->code == SN_BAD_INPUT && knob->high - knob->low >= step_of(knob);
+    if (!deeper) return err->code;
+    *err = (sn_err)SN_ERR_INIT;
+  }
+}
+
 uint32_t sn_knob_next(const sn_knob *knob, uint32_t value) {
   return value ? value + step_of(knob) : knob->low;
 }
@@ -157,7 +170,7 @@ typedef struct site {
   uint32_t layers;
   uint64_t used; /* when last */
   sn_net *net;
-  sn_planner *planner;
+  sn_staged *planner;
 } site;
 
 /* What a value needs, by a strategy and all that are alike. */
@@ -170,14 +183,14 @@ typedef struct fitter {
   const sn_knob *knob;
   const sn_device *device;
   sn_options options;
-  sn_net *first;    /* the one that others are turned into; NULL: none */
-  sn_planner *like; /* of that */
+  sn_net *first;   /* the one that others are turned into; NULL: none */
+  sn_staged *like; /* of that */
   site sites[SITES];
   uint64_t clock, kept_layers;
   uint32_t missing;          /* the smallest value known to have no network that can be tried; 0: none */
   sn_err reason;             /* why */
   sn_strategy strategy;      /* being fitted */
-  const sn_fit_answer *twin; /* of one that is alike (sn_planner_alike()); NULL: there is none */
+  const sn_fit_answer *twin; /* of one that is alike (sn_staged_alike()); NULL: there is none */
   uint32_t group;            /* of those that are alike */
   known_need *known;
   uint32_t n_known, known_room;
@@ -186,9 +199,16 @@ typedef struct fitter {
   sn_arena *arena;
 } fitter;
 
+/* Routes of stages have the steps of all micro-batches. */
+static uint64_t weight_of(const fitter *f, uint32_t layers) {
+  const sn_iteration iteration = f->options.iteration;
+  bool staged = sn_mesh_size(&iteration.mesh, SN_MESH_PP) > 1;
+  return (uint64_t)layers * (staged ? sn_iteration_batches(iteration) : 1);
+}
+
 static void drop(fitter *f, site *s) {
-  f->kept_layers -= s->layers;
-  sn_planner_free(s->planner);
+  f->kept_layers -= weight_of(f, s->layers);
+  sn_staged_free(s->planner);
   sn_net_free(s->net);
   *s = (site){0};
 }
@@ -219,10 +239,10 @@ static sn_net *make_net(fitter *f, uint32_t value, bool *turned, sn_err *err) {
   return knob->make(knob->user, value, err);
 }
 
-static sn_planner *make_planner(fitter *f, const sn_net *net, bool turned, sn_err *err) {
-  if (!turned) return sn_planner_new(net, f->device, &f->options, err);
-  if (!f->like) f->like = sn_planner_new(f->first, f->device, &f->options, err);
-  return f->like ? sn_planner_new_like(f->like, net, err) : NULL;
+static sn_staged *make_planner(fitter *f, const sn_net *net, bool turned, sn_err *err) {
+  bool like = turned && sn_mesh_size(&f->options.iteration.mesh, SN_MESH_PP) == 1;
+  if (like && !f->like) f->like = sn_staged_new(NULL, f->first, f->device, &f->options, err);
+  return like && !f->like ? NULL : sn_staged_new(f->like, net, f->device, &f->options, err);
 }
 
 #define TOO_MANY "%u layers: more than %u are not tried"
@@ -238,7 +258,7 @@ static sn_status fill(fitter *f, site *s, uint32_t value, sn_err *err) {
   s->value = value;
   s->used = ++f->clock;
   s->layers = s->net ? s->net->n_layers : 0;
-  f->kept_layers += s->layers;
+  f->kept_layers += weight_of(f, s->layers);
   if (reason.code == SN_OK) return SN_OK;
   drop(f, s);
   if (!is_refusal(&reason) || value == f->knob->low) return sn_fail(err, reason.code, "%s", reason.text);
@@ -278,8 +298,8 @@ static sn_status ask(fitter *f, uint32_t value, sn_need *need, sn_binding *bindi
   const site *s = visit(f, value, err);
   *why_not = s ? NULL : f->reason.text;
   if (!s) return err->code;
-  sn_status status = binding ? sn_planner_binding(s->planner, f->strategy, memory, f->arena, binding, &reason)
-                             : sn_planner_fits(s->planner, f->strategy, memory, need, &reason);
+  sn_status status = binding ? sn_staged_binding(s->planner, f->strategy, memory, f->arena, binding, &reason)
+                             : sn_staged_fits(s->planner, f->strategy, memory, need, &reason);
   if (status == SN_OK && binding) *need = binding->need;
   if (status == SN_OK) return err->code;
   if (!is_refusal(&reason)) return sn_fail(err, reason.code, "%s", reason.text);
@@ -371,7 +391,7 @@ static sn_status look_at_value(fitter *f, sn_fit_answer *a, sn_err *err) {
   const site *s = visit(f, a->search.value, err);
   if (!s) return sn_fail(err, SN_BUG, "the network of value %u is gone", a->search.value);
   a->result = result;
-  return sn_planner_result(s->planner, a->strategy, f->device->memory_bytes, f->arena, result, err);
+  return sn_staged_result(s->planner, a->strategy, f->device->memory_bytes, f->arena, result, err);
 }
 
 /* What keeps the next value from fitting. */
@@ -421,7 +441,7 @@ static sn_status find_twin(fitter *f, const sn_fit_answer *answers, uint32_t num
     bool alike = false;
     const site *least = visit(f, f->knob->low, err);
     if (!least) return err->code;
-    sn_status status = sn_planner_alike(least->planner, answers[i].strategy, f->strategy, &alike, &reason);
+    sn_status status = sn_staged_alike(least->planner, answers[i].strategy, f->strategy, &alike, &reason);
     if (status != SN_OK && !is_refusal(&reason)) return sn_fail(err, reason.code, "%s", reason.text);
     if (!alike) continue;
     f->group = i;
@@ -448,8 +468,9 @@ static sn_status fit_all(fitter *f, const sn_strategy *strategies, sn_fit *fit, 
   if (!answers) return sn_fail_memory(err);
   const site *least = visit(f, f->knob->low, err);
   if (!least || (f->knob->grows && find_end(f, least, err) != SN_OK)) return err->code;
-  uint32_t most =
-      f->knob->grows ? DEEPER_SCANNED : (uint32_t)sn_min(SCANNED_LAYERS / sn_max(least->layers, 1), MOST_SCANNED);
+  uint32_t most = f->knob->grows
+                      ? DEEPER_SCANNED
+                      : (uint32_t)sn_min(SCANNED_LAYERS / sn_max(weight_of(f, least->layers), 1), MOST_SCANNED);
   for (uint32_t i = 0; i < fit->n_answers && err->code == SN_OK; i++) {
     answers[i].strategy = strategies[i];
     fit_one(f, answers, &answers[i], most, err);
@@ -470,7 +491,7 @@ sn_fit *sn_fit_largest(const sn_knob *knob, const sn_device *device, const sn_st
     fit_all(f, strategies, fit, err);
     for (int i = 0; i < SITES; i++) drop(f, &f->sites[i]);
     free(f->known);
-    sn_planner_free(f->like);
+    sn_staged_free(f->like);
     sn_net_free(f->first);
   } else {
     sn_fail_memory(err);
@@ -499,21 +520,21 @@ const sn_fit_answer *sn_fit_best(const sn_fit *fit) {
 
 /* ---- the least memory ---- */
 
-static sn_status find_least(sn_planner *planner, sn_arena *arena, sn_memory_answer *a, sn_err *err) {
+static sn_status find_least(sn_staged *planner, sn_arena *arena, sn_memory_answer *a, sn_err *err) {
   sn_result *result = sn_arena_alloc(arena, 1, sizeof *result);
   if (!result) return sn_fail_memory(err);
-  if (sn_planner_least(planner, a->strategy, &a->memory_bytes, err) != SN_OK) return err->code;
+  if (sn_staged_least(planner, a->strategy, &a->memory_bytes, err) != SN_OK) return err->code;
   bool none = a->memory_bytes == 0;
   uint64_t below = none ? SN_MEMORY_ALL : a->memory_bytes - SN_POOL_BLOCK; /* a pool has a block at least */
-  if (sn_planner_binding(planner, a->strategy, below, arena, &a->binding, err) != SN_OK ||
-      sn_planner_result(planner, a->strategy, none ? SN_MEMORY_ALL : a->memory_bytes, arena, result, err) != SN_OK)
+  if (sn_staged_binding(planner, a->strategy, below, arena, &a->binding, err) != SN_OK ||
+      sn_staged_result(planner, a->strategy, none ? SN_MEMORY_ALL : a->memory_bytes, arena, result, err) != SN_OK)
     return err->code;
   a->result = result;
   a->verified = result->fits != none && !a->binding.need.fits;
   return SN_OK;
 }
 
-static sn_memory *find_leasts(sn_planner *planner, const sn_strategy *strategies, uint32_t n, sn_arena *arena,
+static sn_memory *find_leasts(sn_staged *planner, const sn_strategy *strategies, uint32_t n, sn_arena *arena,
                               sn_err *err) {
   sn_memory *memory = sn_arena_alloc(arena, 1, sizeof *memory);
   sn_memory_answer *answers = sn_arena_alloc(arena, n, sizeof *answers);
@@ -533,10 +554,10 @@ sn_memory *sn_fit_memory(const sn_net *net, const sn_device *device, const sn_st
   plain.pool_bytes = 0;
   plain.want_steps = plain.want_tensors = plain.want_peak = false;
   sn_arena *arena = sn_arena_new();
-  sn_planner *planner = arena ? sn_planner_new(net, device, &plain, err) : NULL;
+  sn_staged *planner = arena ? sn_staged_new(NULL, net, device, &plain, err) : NULL;
   if (!arena) sn_fail_memory(err);
   sn_memory *memory = planner ? find_leasts(planner, strategies, n_strategies, arena, err) : NULL;
-  sn_planner_free(planner);
+  sn_staged_free(planner);
   if (!memory) sn_arena_free(arena);
   return memory;
 }

@@ -45,6 +45,11 @@ static sn_status fail_at(const reader *r, const char *format, ...) {
 
 /* ---- a card ---- */
 
+/* The name of its profile; NULL: it has none. */
+static const char *called(const reader *r, const char *card) {
+  return r->own && strcmp(card, r->own) == 0 ? card : sn_device_called(card);
+}
+
 static sn_status fail_unknown(const reader *r, const char *card) {
   char hint[100];
   return fail_at(r, "unknown GPU \"%.60s\"%s; snsim list gpus shows them", card,
@@ -57,12 +62,17 @@ static const sn_price *find(const sn_prices *prices, const char *card) {
   return NULL;
 }
 
+/* A first line whose columns have names, as tables have one. */
+static bool is_heading(const reader *r, const char *card, const char *price) {
+  return r->prices->count == 0 && !called(r, card) && !strpbrk(price, "0123456789");
+}
+
 static sn_status read_card(const reader *r, const char *text, sn_price *price) {
-  const char *called = r->own && strcmp(text, r->own) == 0 ? text : sn_device_called(text);
-  if (!called) return fail_unknown(r, text);
-  const sn_price *other = find(r->prices, called);
-  if (other) return fail_at(r, "%s has a price already, in line %" PRIu32 "; keep one of the two", called, other->line);
-  snprintf(price->card, sizeof price->card, "%s", called);
+  const char *name = called(r, text);
+  if (!name) return fail_unknown(r, text);
+  const sn_price *other = find(r->prices, name);
+  if (other) return fail_at(r, "%s has a price already, in line %" PRIu32 "; keep one of the two", name, other->line);
+  snprintf(price->card, sizeof price->card, "%s", name);
   return SN_OK;
 }
 
@@ -138,7 +148,14 @@ static sn_status read_line(reader *r, const char *begin, const char *end) {
         r, "\"%.60s\": a comma is missing; a line is a GPU, its price an hour and the currency: rtx4090, 0.44 USD",
         card);
   *comma = '\0';
-  if (read_card(r, trim(card), &price) != SN_OK || read_price(r, trim(comma + 1), &price) != SN_OK) return r->err->code;
+  char *rest = trim(comma + 1);
+  card = trim(card);
+  if (is_heading(r, card, rest))
+    return fail_at(r,
+                   "\"%.40s, %.40s\" has no price, as a heading: take it out or begin it with #; a line is a GPU, its "
+                   "price an hour and the currency: rtx4090, 0.44 USD",
+                   card, rest);
+  if (read_card(r, card, &price) != SN_OK || read_price(r, rest, &price) != SN_OK) return r->err->code;
   r->prices->all[r->prices->count++] = price; /* there is room: each card of those known has one at most */
   return SN_OK;
 }

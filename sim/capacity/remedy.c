@@ -5,6 +5,7 @@
 #include "sim/capacity/fit.h"
 #include "sim/capacity/split.h"
 #include "sim/device/device.h"
+#include "sim/stages/staged.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -27,14 +28,14 @@ static bool too_large(const sn_net *net) {
 
 /* ---- what is needed ---- */
 
-static sn_status least_of(const sn_asked *a, sn_planner *planner, uint32_t i, uint64_t *bytes, sn_err *err) {
-  if (!a->results) return sn_planner_least(planner, a->strategies[i], bytes, err);
+static sn_status least_of(const sn_asked *a, sn_staged *planner, uint32_t i, uint64_t *bytes, sn_err *err) {
+  if (!a->results) return sn_staged_least(planner, a->strategies[i], bytes, err);
   *bytes = a->results[i]->least_device_bytes;
   return SN_OK;
 }
 
 /* Those of the strategies that need the least, in place of all. */
-static sn_status keep_leanest(const sn_asked *a, sn_planner *planner, sn_strategy *strategies, uint32_t *count,
+static sn_status keep_leanest(const sn_asked *a, sn_staged *planner, sn_strategy *strategies, uint32_t *count,
                               sn_err *err) {
   uint64_t least = UINT64_MAX, bytes = 0;
   *count = 0;
@@ -79,7 +80,7 @@ static bool tells_largest_step(const sn_asked *a, sn_strategy strategy, const sn
 }
 
 /* The first of the leanest stands for all: which is the fastest of equals is not worth a plan each. */
-static sn_status find_need_of_large(const sn_asked *a, sn_planner *planner, const sn_strategy *leanest, sn_remedy *r,
+static sn_status find_need_of_large(const sn_asked *a, sn_staged *planner, const sn_strategy *leanest, sn_remedy *r,
                                     sn_arena *arena, sn_err *err) {
   uint32_t i = 0;
   while (!sn_strategy_same(a->strategies[i], *leanest)) i++;
@@ -88,25 +89,25 @@ static sn_status find_need_of_large(const sn_asked *a, sn_planner *planner, cons
   if (tells_largest_step(a, *leanest, result))
     least.binding = (sn_binding){.layer = result->peak_layer, .pass = result->peak_pass};
   else
-    sn_planner_binding(planner, *leanest, least.memory_bytes - SN_POOL_BLOCK, arena, &least.binding, err);
+    sn_staged_binding(planner, *leanest, least.memory_bytes - SN_POOL_BLOCK, arena, &least.binding, err);
   if (err->code == SN_OK) fill_need(a, &least, r);
   return err->code;
 }
 
 /* What PyTorch's allocator needs is not monotone: with the memory there is it may fail, though it runs with less. What
  * is needed then is said by the row of that memory. */
-static sn_status need_beyond(const sn_asked *a, sn_planner *planner, sn_memory_answer *least, sn_arena *arena,
+static sn_status need_beyond(const sn_asked *a, sn_staged *planner, sn_memory_answer *least, sn_arena *arena,
                              sn_err *err) {
   sn_result result;
   uint64_t memory = a->device->memory_bytes;
   bool runs = least->memory_bytes > 0 && least->memory_bytes <= memory;
   if (!runs || a->options->pool_bytes > 0 || least->result->reserved_bytes == 0) return SN_OK;
-  if (sn_planner_result(planner, least->strategy, memory, arena, &result, err) != SN_OK) return err->code;
+  if (sn_staged_result(planner, least->strategy, memory, arena, &result, err) != SN_OK) return err->code;
   least->memory_bytes = result.least_device_bytes;
   return SN_OK;
 }
 
-static sn_status find_need_of(const sn_asked *a, sn_planner *planner, const sn_strategy *leanest, uint32_t count,
+static sn_status find_need_of(const sn_asked *a, sn_staged *planner, const sn_strategy *leanest, uint32_t count,
                               sn_remedy *r, sn_arena *arena, sn_err *err) {
   sn_memory *memory = sn_fit_memory(a->net, a->device, leanest, count, a->options, err);
   if (memory) {
@@ -131,7 +132,7 @@ static sn_status find_need(const sn_asked *a, sn_remedy *r, sn_err *err) {
   plain.pool_bytes = 0;
   sn_arena *arena = sn_arena_new();
   sn_strategy *leanest = arena ? sn_arena_alloc(arena, a->n_strategies, sizeof *leanest) : NULL;
-  sn_planner *planner = leanest ? sn_planner_new(a->net, a->device, &plain, err) : NULL;
+  sn_staged *planner = leanest ? sn_staged_new(NULL, a->net, a->device, &plain, err) : NULL;
   if (!leanest) sn_fail_memory(err);
   if (planner && keep_leanest(a, planner, leanest, &count, err) == SN_OK) {
     if (large && is_known_need(a))
@@ -139,7 +140,7 @@ static sn_status find_need(const sn_asked *a, sn_remedy *r, sn_err *err) {
     else
       find_need_of(a, planner, leanest, large ? 1 : count, r, arena, err);
   }
-  sn_planner_free(planner);
+  sn_staged_free(planner);
   sn_arena_free(arena);
   return err->code;
 }

@@ -5,6 +5,7 @@
 #include "models/zoo/zoo.h"
 #include "sim/ask/simulate.h"
 #include "sim/device/device.h"
+#include "sim/stages/staged.h"
 
 #include <stdlib.h>
 
@@ -33,11 +34,11 @@ static void choose_candidates(search *s) {
   }
 }
 
-static sn_status try_strategy(search *s, sn_planner *planner, candidate *c, uint32_t parts) {
+static sn_status try_strategy(search *s, sn_staged *planner, candidate *c, uint32_t parts) {
   sn_result *result = sn_arena_alloc(s->arena, 1, sizeof *result);
   if (!result) return sn_fail_memory(s->err);
   uint64_t memory = s->asked->device->memory_bytes;
-  if (sn_planner_result(planner, c->strategy, memory, s->arena, result, s->err) != SN_OK || !result->fits)
+  if (sn_staged_result(planner, c->strategy, memory, s->arena, result, s->err) != SN_OK || !result->fits)
     return s->err->code;
   c->found++;
   s->all[s->count++] = (sn_split){c->strategy, parts, s->asked->net->batch / parts, result};
@@ -49,10 +50,10 @@ static sn_status try_parts(search *s, uint32_t parts) {
   sn_options options = *a->options;
   options.iteration.accumulate = parts * sn_iteration_batches(a->options->iteration);
   sn_net *net = sn_net_load(a->spec, a->net->batch / parts, a->image, s->err);
-  sn_planner *planner = net ? sn_planner_new(net, a->device, &options, s->err) : NULL;
+  sn_staged *planner = net ? sn_staged_new(NULL, net, a->device, &options, s->err) : NULL;
   for (uint32_t i = 0; i < s->n_candidates && s->err->code == SN_OK; i++)
     if (s->candidates[i].found < SN_SPLITS_EACH) try_strategy(s, planner, &s->candidates[i], parts);
-  sn_planner_free(planner);
+  sn_staged_free(planner);
   sn_net_free(net);
   return s->err->code;
 }

@@ -45,6 +45,7 @@ typedef struct group {
   path stage;                /* of a STAGE; else empty */
   uint32_t rows, columns;    /* of a SIZE */
   uint32_t units, last_unit; /* how many of them, and the one counted last */
+  bool *counted;             /* by unit, one more for the tail */
   bool wide;                 /* some of its numbers have four bytes */
   uint64_t bytes;
 } group;
@@ -52,7 +53,7 @@ typedef struct group {
 typedef struct search {
   const sn_net *net;
   const sn_plan *plan;
-  const sn_route *route;
+  const sn_route *route, *laid; /* laid: that units are steps of; of a pipeline's stage the whole's, of one batch */
   const sn_options *options;
   sn_strategy strategy;
   uint32_t peak;
@@ -67,7 +68,7 @@ typedef struct search {
 /* ---- units ---- */
 
 static const sn_layer *layer_at(const search *s, uint32_t step) {
-  return &s->route->layers[s->route->steps[step].layer];
+  return &s->laid->layers[s->laid->steps[step].layer];
 }
 
 static bool is_path(path p, const char *text) {
@@ -130,7 +131,7 @@ static group describe_unit(const search *s, uint32_t first, uint32_t end) {
 static void cut_tail(search *s) {
   sn_units *u = &s->units;
   if (s->net->recorded && u->count == 0) return; /* a loop of several passes, or a model without blocks */
-  for (uint32_t step = u->first[u->count]; step + 1 < s->route->first_backward; step++)
+  for (uint32_t step = u->first[u->count]; step + 1 < s->laid->first_backward; step++)
     if (layer_at(s, step)->op == SN_JOIN) u->first[++u->count] = step + 1;
 }
 
@@ -159,7 +160,8 @@ static group *find_group(search *s, const group *like) {
     s->room = room;
   }
   s->groups[s->count] = *like;
-  s->groups[s->count].last_unit = SN_NONE;
+  s->groups[s->count].counted = calloc((size_t)s->units.count + 1, sizeof(bool));
+  if (!s->groups[s->count].counted) return sn_fail_memory(s->err), NULL;
   return &s->groups[s->count++];
 }
 
@@ -168,7 +170,9 @@ static void put(search *s, const group *like, uint32_t unit, uint64_t bytes, boo
   if (!g) return;
   g->bytes += bytes;
   g->wide = g->wide || wide;
-  g->units += g->last_unit != unit;
+  if (unit == SN_NONE || g->counted[unit]) return;
+  g->counted[unit] = true;
+  g->units++;
   g->last_unit = unit;
 }
 
@@ -187,8 +191,8 @@ static bool is_wide(const sn_layer *layer, uint64_t bytes) {
 static void put_kept(search *s, uint32_t tensor) {
   const sn_tensor *t = &s->route->tensors[tensor];
   const sn_layer *layer = &s->route->layers[t->layer];
-  uint32_t step = s->route->forward_step[t->layer];
-  uint32_t unit = step == SN_NONE ? s->units.count : sn_units_of(&s->units, s->route, step);
+  uint32_t step = s->laid->forward_step[t->layer];
+  uint32_t unit = step == SN_NONE ? s->units.count : sn_units_of(&s->units, s->laid, step);
   kind k = s->of_unit[unit].kind;
   bool by_block = k == SIZE || ((k == OUTSIDE || k == TAIL) && s->net->recorded); /* of a later pass */
   const group staged = {.kind = STAGE, .stage = by_block ? stage_of(s->route, t->layer) : (path){"", 0}};
@@ -221,7 +225,6 @@ static void walk_to_peak(search *s) {
     if (sn_instr_moves(i)) s->here[i->id] = i->kind == SN_ALLOC;
 }
 
-/* By unit, so that a group's units are counted as they come. */
 static void put_all(search *s) {
   const sn_iteration iteration = s->options->iteration;
   const sn_persistent p = sn_persistent_of(s->net, s->strategy.dialect, iteration);
@@ -238,6 +241,7 @@ static const char *moment_of(const search *s, sn_arena *arena) {
   if (!*module) module = s->route->layers[step->layer].name; /* of a recording, outside of all modules */
   if (step->pass == SN_UPDATE) return "in the update";
   if (step->pass == SN_FORWARD) return sn_arena_print(arena, "in forward of %s", module);
+  if (s->route->micros > 0) return sn_arena_print(arena, "in backward of %s", module); /* between others' forward */
   uint32_t far = s->peak - s->route->first_backward, all = s->route->first_update - s->route->first_backward;
   return far <= all / 20 ? "when backward begins" : sn_arena_print(arena, "in backward of %s", module);
 }
@@ -253,7 +257,7 @@ static const char *resident_name(const search *s, sn_arena *arena) {
 
 /* A single unit is told by its first and last layer, where that is short. */
 static const char *range_name(const search *s, uint32_t unit, const char *kept, sn_arena *arena) {
-  const sn_step *steps = s->route->steps;
+  const sn_step *steps = s->laid->steps;
   const char *first = sn_route_module(s->route, steps[s->units.first[unit]].layer),
              *last = sn_route_module(s->route, steps[s->units.first[unit + 1] - 1].layer);
   return sn_arena_print(arena, "%s%s .. %s", kept, first, last);
@@ -269,7 +273,7 @@ static const char *kept_name(const search *s, const group *g, sn_arena *arena) {
   if (g->kind == ATTENTIONS) return sn_arena_print(arena, "%s%" PRIu32 " attention%s", kept, g->units, plural);
   if (g->kind == MLPS) return sn_arena_print(arena, "%s%" PRIu32 " MLP%s", kept, g->units, plural);
   const char *last;
-  uint32_t blocks = count_blocks(s->route, g->stage, &last);
+  uint32_t all = count_blocks(s->route, g->stage, &last), blocks = s->route->micros > 0 ? g->units : all;
   if (s->net->recorded && blocks == 1) return sn_arena_print(arena, "%s%s", kept, last);
   return sn_arena_print(arena, "%s%.*s, %" PRIu32 " block%s", kept, (int)g->stage.length, g->stage.text, blocks,
                         blocks == 1 ? "" : "s");
@@ -296,7 +300,8 @@ static bool predicts_positions(const search *s) {
 static const char *advice_of(const search *s, const group *g) {
   const sn_iteration iteration = s->options->iteration;
   bool several = s->net->recorded && s->net->recorded->backwards > 1; /* whose blocks are not planned */
-  bool checkpoints = s->strategy.recompute == SN_RECOMPUTE_NONE && !iteration.inference && !several;
+  bool checkpoints = s->strategy.recompute == SN_RECOMPUTE_NONE && !iteration.inference && !several &&
+                     iteration.mesh.schedule != SN_SCHEDULE_ZB_H1;
   switch (g->kind) {
   case ATTENTIONS:
   case MLPS:
@@ -377,11 +382,13 @@ static sn_status find_in_plan(const sn_asked *asked, sn_strategy strategy, const
               .options = asked->options,
               .strategy = strategy,
               .err = err};
+  for (s.laid = s.route; s.laid->micros > 0;) s.laid = s.laid->whole;
   sn_status status = s.route->dialect->eager ? find(&s, where)
                                              : sn_fail(err, SN_BAD_USAGE, "where memory is, is told of PyTorch alone");
   sn_units_clear(&s.units);
   free(s.here);
   free(s.of_unit);
+  for (uint32_t i = 0; i < s.count; i++) free(s.groups[i].counted);
   free(s.groups);
   return status;
 }

@@ -142,6 +142,9 @@ static sn_status read_cluster(const sn_json *doc, sn_cluster *c, sn_err *err) {
   uint64_t version;
   *c = (sn_cluster){0};
   if (!cJSON_IsObject(root)) return sn_json_fail(doc, root, err, "a cluster is a JSON object; see docs/parallel.md");
+  if (item_of(root, "snsim_gpu"))
+    return sn_json_fail(doc, item_of(root, "snsim_gpu"), err,
+                        "a GPU's profile, where a cluster is wanted; give the file to --gpu");
   if (sn_json_only(doc, root, keys, sizeof keys / sizeof keys[0], err) != SN_OK ||
       sn_json_count(doc, root, "snsim_cluster", 1, 1, &version, err) != SN_OK ||
       read_text(doc, "name", c->name, sizeof c->name, err) != SN_OK)

@@ -258,6 +258,9 @@ static sn_status read_device(const sn_json *doc, sn_device *d, sn_err *err) {
   *d = (sn_device){0};
   if (!cJSON_IsObject(sn_json_root(doc)))
     return sn_json_fail(doc, sn_json_root(doc), err, "a GPU profile is a JSON object; see docs/devices.md");
+  if (item_of(doc, "snsim_cluster"))
+    return sn_json_fail(doc, item_of(doc, "snsim_cluster"), err,
+                        "a cluster of GPUs, where a GPU is wanted; give the file to --cluster");
   if (sn_json_only(doc, sn_json_root(doc), keys, sizeof keys / sizeof keys[0], err) != SN_OK) return err->code;
   if (sn_json_count(doc, sn_json_root(doc), "snsim_gpu", 1, 1, &version, err) != SN_OK) return err->code;
   if (read_text(doc, "name", d->name, sizeof d->name, err) != SN_OK) return err->code;

@@ -177,7 +177,7 @@ static const sn_dialect explicit_graph = {
     [SN_FORM_COMPOSED_GELU] = {.reads = {SN_DY, SN_X, SN_KEPT},                                                        \
                                .gradient = SN_GRAD_NEW,                                                                \
                                .saves = SN_SAVES_THREE_OUTPUTS,                                                        \
-                               .scratch = 2},                                                                          \
+                               .scratch = 1},                                                                          \
     [SN_FORM_CURVED_ACT] = {.reads = {SN_DY, SN_X}, .gradient = SN_GRAD_NEW},                                          \
     [SN_FORM_TIMES] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW, .takes = SN_Y_TAKES_IN_PLACE},                       \
     [SN_MUL] = {.reads = {SN_DY, SN_ALL_X}, .gradient = SN_GRAD_NEW},                                                  \

@@ -120,11 +120,35 @@ static const key *find_key(const char *name, size_t length) {
   return NULL;
 }
 
+/* What people ask for that is not simulated, and the nearest that is. */
+static const struct {
+  const char *names, *what, *nearest;
+} others[] = {
+    {" cp context ", "context parallel", "tp splits positions between its products, and fsdp shares parameters"},
+    {" ep etp expert experts ", "expert parallel", "fsdp shares a mixture's experts like other parameters"},
+    {" sp ", "sequence parallel", "tp has it: it splits positions between its products"},
+    {" offload cpu-offload cpu_offload ", "CPU offload of shards", "--strategy pytorch+offload moves saved tensors"},
+    {" fsdp1 ", "the FSDP before fully_shard", "fsdp is fully_shard"},
+    {" compile ", "a compiled model", "the answer is of the model as it stands"},
+    {" float8 fp8 ", "float8", "--precision bf16-master computes in two bytes"},
+};
+
+static sn_status fail_known(const char *name, sn_err *err) {
+  char spaced[44];
+  snprintf(spaced, sizeof spaced, " %s ", name);
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+    if (strstr(others[i].names, spaced))
+      return sn_fail(err, SN_BAD_USAGE, "--parallel: %s (%s) is not simulated; %s", name, others[i].what,
+                     others[i].nearest);
+  return SN_OK;
+}
+
 static sn_status fail_key(const char *name, size_t length, sn_err *err) {
   const char *names[KEYS];
   char text[40], hint[80];
   for (int i = 0; i < KEYS; i++) names[i] = keys[i].name;
   snprintf(text, sizeof text, "%.*s", (int)(length < 30 ? length : 30), name);
+  if (fail_known(text, err) != SN_OK) return err->code;
   return sn_fail(err, SN_BAD_USAGE,
                  "--parallel: \"%s\" is no key%s; keys are tp, fsdp, dp, pp, zero, reshard, keep-last, prefetch, "
                  "reduce, sync, bucket, view, loss, gathered, schedule, stages",

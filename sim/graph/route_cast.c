@@ -91,8 +91,7 @@ static void cast_parameter_gradients(sn__route_maker *b, uint32_t index) {
     uint32_t to = b->weight_gradient[owner] + port;
     begin_cast(b, index, b->cast_gradient + port);
     b->steps[b->route->n_steps - 1].parameter = port;
-    sn__route_access(b, to, later ? SN_MODIFY : SN_WRITE);
-    if (later) sn__route_access(b, sn__route_add_tensor(b, index, port, SN_SCRATCH, b->tensors[to].bytes), SN_WRITE);
+    later ? sn__route_add_own_gradient(b, index, port, to) : sn__route_access(b, to, SN_WRITE);
     sn__route_end_step(b);
   }
   b->n_cast_gradients = 0;

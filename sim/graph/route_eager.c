@@ -146,6 +146,18 @@ void sn__route_add_parameter_gradients(sn__route_maker *b, uint32_t index) {
                          sn_precision_of_parameters(b->iteration.precision, bytes[port]));
 }
 
+/* A layer's own gradient of weights that others use as well is added to what is there; into a third tensor where that is a
+ * view, as an FC's is (it transposes what it makes), or where nothing is ever changed. */
+void sn__route_add_own_gradient(sn__route_maker *b, uint32_t index, uint32_t port, uint32_t to) {
+  const sn_dialect *dialect = b->route->dialect;
+  uint64_t bytes = b->tensors[to].bytes;
+  bool apart = !dialect->by_kernel && (dialect->sums_apart || b->holders[to] > 1);
+  sn__route_access(b, to, SN_MODIFY);
+  sn__route_access(b, sn__route_add_tensor(b, index, port, SN_SCRATCH, bytes), SN_WRITE);
+  if (apart) sn__route_access(b, sn__route_add_tensor(b, index, port, SN_SCRATCH, bytes), SN_WRITE);
+  b->holders[to] = 1;
+}
+
 /* Of weights that several layers use, whose backward comes first makes the gradient; each later one makes its own and
  * adds it. */
 void sn__route_parameter_gradients(sn__route_maker *b, uint32_t index) {
@@ -154,15 +166,14 @@ void sn__route_parameter_gradients(sn__route_maker *b, uint32_t index) {
   uint32_t count = sn_parameter_tensors(&b->net->layers[owner], bytes);
   if (!sn__route_trains(b, index)) return;
   if (count > 0 && b->weight_gradient[owner] != SN_NONE) {
-    for (uint32_t port = 0; port < count; port++) {
-      const uint64_t own = sn_precision_of_parameters(b->iteration.precision, bytes[port]);
-      sn__route_access(b, b->weight_gradient[owner] + port, SN_MODIFY);
-      sn__route_access(b, sn__route_add_tensor(b, index, port, SN_SCRATCH, own), SN_WRITE);
-    }
+    for (uint32_t port = 0; port < count; port++)
+      sn__route_add_own_gradient(b, index, port, b->weight_gradient[owner] + port);
     return;
   }
   sn__route_add_parameter_gradients(b, owner);
   for (uint32_t port = 0; port < count; port++) sn__route_access(b, b->weight_gradient[owner] + port, SN_WRITE);
+  if (count > 0 && b->net->layers[index].op == SN_FC)
+    b->holders[b->weight_gradient[owner]] = 2; /* a view, and what it is of */
 }
 
 /* What was accumulated lies beside the graph. */

@@ -136,6 +136,8 @@ void sn__route_find_trained(sn__route_maker *b);
 void sn__route_add_parameter_gradients(sn__route_maker *b, uint32_t layer);
 /* The same, made by the step at hand. */
 void sn__route_parameter_gradients(sn__route_maker *b, uint32_t layer);
+/* What has been added to the gradient `to`, and room for it. */
+void sn__route_add_own_gradient(sn__route_maker *b, uint32_t layer, uint32_t port, uint32_t to);
 /* `tensor` is the gradient with respect to `value`. */
 void sn__route_arrive(sn__route_maker *b, uint32_t value, uint32_t tensor, sn_part part);
 /* A layer's backward is over: it holds its dy no longer, and what has met meanwhile is added, a step each. */

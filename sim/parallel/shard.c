@@ -18,6 +18,8 @@ const char *sn_shard_refuses(sn_iteration iteration) {
   if (sn_mesh_is_one(mesh)) return NULL;
   if (sn_mesh_size(mesh, SN_MESH_PP) > 1 && sharded)
     return "pipelines (pp) of shards (fsdp) are not simulated yet; ask for pp with dp, or for fsdp";
+  if (sn_mesh_size(mesh, SN_MESH_PP) > 1 && sn_precision_is_amp(iteration.precision))
+    return "autocast of stages (pp) is not simulated yet; ask for bf16, or for fsdp";
   if (mesh->zero > 0 && sn_iteration_kept_bytes(iteration) < sizeof(float))
     return "DeepSpeed's zero keeps weights in four bytes beside those of two; ask for bf16-master";
   if (mesh->zero > 0 && sn_mesh_world(mesh) > sn_mesh_size(mesh, SN_MESH_DP))

@@ -1,13 +1,22 @@
 /* Pipelines: the route of one stage (parallel.md, section 6; PyTorch 2.15, torch/distributed/pipelining/stage.py and
  * schedules.py).
  *
- *   buffers | receive h0, F0, send | receive h1, F1, send | receive dh0, B0, send | F2 .. | updates
+ *   receive h0, F0, send | receive h1, F1, send | receive dh0, B0, send | F2 .. | updates
  *
  * The whole's steps of a part of the network stand once for each micro-batch, in the order of the schedule's list
  * (sim/parallel/pipeline.h); tensors are copies of their own, but for gradients of parameters: the first micro-batch
  * makes one, each later one makes its own, adds it and drops it. What crosses from one part to the next is received and
- * sent by steps. As PyTorch has it: what all micro-batches receive, forward and backward, has buffers from the start to
- * the end; what a part hands on stays until its backward; the last part's outputs and losses stay until the end. */
+ * sent by steps. How long it stays, as PyTorch has it:
+ *
+ *   h           its buffer is made when it is received, and stays until its micro-batch's backward is over
+ *   dh          the same; one whose backward stands behind another's (1f1b's end) until the next is received. It is held
+ *               elsewhere, so the first sum makes a tensor of its own
+ *   sent h      until the next forward is over, or the next gradient is here (1f1b); gpipe: all until the first gradient
+ *               is; under DistributedDataParallel until its backward is over
+ *   sent dh     until the next backward is over (1f1b), or the next gradient is here (gpipe); the last to the end
+ *   outputs     the last part's, until their backward is over; losses to the end, and the h that their graph began with
+ *
+ * interleaved and zb-h1 wait for what they send at once. Outputs are not merged: schedule.step(return_outputs=False). */
 #include "base/arena.h"
 #include "base/checked.h"
 #include "models/op/op.h"
@@ -29,13 +38,19 @@ typedef struct part {
   list forward, backward;
   list given, given_gradients; /* made by others: values of the part before, gradients of the part behind */
   list handed, handed_gradients;
+  list outputs; /* of the last one: what losses are made of */
 } part;
+
+/* What crossed, and is still held, of some micro-batches: tensors of the stage. */
+typedef struct held {
+  uint32_t *all, n, room;
+} held;
 
 typedef struct maker {
   sn__edit e;
   const sn_route *whole;
   const sn_mesh *mesh;
-  uint32_t parts, micros, placed; /* placed: micro-batches that have places for what is received, with those that run */
+  uint32_t parts, micros;
   uint32_t *part_of_layer, *part_of_step, *maker; /* maker: per tensor, the part that has made it; SN_NONE: none yet */
   part *all;
   uint32_t *number; /* per tensor of the whole: among those that the stage's steps touch; SN_NONE: none of them does */
@@ -47,10 +62,11 @@ typedef struct maker {
   bool split;     /* backward is in two; then also: */
   uint32_t *left; /* per micro-batch and access of the whole: what a step's second half reads, as it was when the first
                    * half came by; SN_NONE */
-  bool *is_left;  /* per micro-batch and number: a second half is still to read it */
+  bool *is_left;  /* per micro-batch and number: a second half is still to read it, or it is a buffer */
   uint32_t *run_numbers, *runs; /* as in the route */
   uint32_t n_runs;
-  uint64_t updated, updated_own; /* elements of a rank's parameters that are updated; the stage's alone */
+  held sent, sent_gradients, received; /* until what comes next: see above */
+  uint64_t updated, updated_own;       /* elements of a rank's parameters that are updated; the stage's alone */
   sn_err *err;
 } maker;
 
@@ -178,11 +194,11 @@ static void leave(maker *m, uint32_t step, uint32_t micro) {
   }
 }
 
-/* A sum is added in place, unless a second half is still to read what it is added to. */
+/* A sum is added in place, unless what it is added to has to stay as it is. */
 static void add_in_place(maker *m, uint32_t tensor, uint32_t micro) {
-  bool *is_left = m->split ? &m->is_left[(size_t)micro * m->numbers + m->number[tensor]] : NULL;
+  bool *is_left = &m->is_left[(size_t)micro * m->numbers + m->number[tensor]];
   uint32_t before = copy_of(m, micro, tensor);
-  if (!is_left || !*is_left) {
+  if (!*is_left) {
     sn__edit_access(&m->e, before, SN_MODIFY);
     return;
   }
@@ -232,58 +248,116 @@ static void transfer(maker *m, const list *tensors, uint32_t micro, sn_pass pass
         (sn_transfer){
             .kind = kind, .axis = SN_MESH_PP, .ranks = 2, .what = tensors->all[i], .micro = micro, .bytes = t->bytes});
     sn__edit_step(&m->e, t->layer, pass, SN_TRANSFER, number);
-    sn__edit_access(&m->e, copy_of(m, micro, tensors->all[i]), kind == SN_RECEIVE ? SN_MODIFY : SN_READ);
+    sn__edit_access(&m->e, copy_of(m, micro, tensors->all[i]), kind == SN_RECEIVE ? SN_WRITE : SN_READ);
+    if (kind == SN_RECEIVE && pass == SN_BACKWARD)
+      m->is_left[(size_t)micro * m->numbers + m->number[tensors->all[i]]] = true;
   }
 }
 
+/* ---- what crossed stays for a while ---- */
+
+/* By the latest step. */
 static void hold_all(maker *m, const list *tensors, uint32_t micro) {
   for (uint32_t i = 0; i < tensors->n; i++) sn__edit_hold(&m->e, copy_of(m, micro, tensors->all[i]));
 }
 
-static void write_entry(maker *m, const sn_pipeline_entry *entry) {
-  const part *p = &m->all[entry->chunk * sn_mesh_size(m->mesh, SN_MESH_PP) + m->mesh->stage];
-  bool forward = entry->pass == SN_PIPELINE_FORWARD, sends = entry->pass != SN_PIPELINE_WEIGHTS;
-  sn__half half = forward || !m->split ? SN__ALL : sends ? SN__OF_INPUTS : SN__OF_WEIGHTS;
-  sn_pass pass = forward ? SN_FORWARD : SN_BACKWARD;
-  const list *steps = forward ? &p->forward : &p->backward;
-  if (sends) transfer(m, forward ? &p->given : &p->given_gradients, entry->micro, pass, SN_RECEIVE);
-  for (uint32_t i = 0; i < steps->n; i++) copy_step(m, steps->all[i], entry->micro, half);
-  if (!forward) hold_all(m, &p->handed, entry->micro);
-  if (sends) transfer(m, forward ? &p->handed : &p->handed_gradients, entry->micro, pass, SN_SEND);
-}
-
-/* What is received has its place from the start; `holds`: to the end. */
-static void buffers(maker *m, bool holds) {
-  const sn_transfer none = {.kind = SN_RECEIVE, .axis = SN_MESH_PP, .ranks = 2};
-  uint32_t step = SN_NONE;
-  for (uint32_t p = 0; p < m->parts; p++) {
-    const list *lists[] = {&m->all[p].given, &m->all[p].given_gradients};
-    for (uint32_t n = 0; n < 2 * m->placed && is_mine(m, p); n++) {
-      const list *l = lists[n % 2];
-      if (holds) hold_all(m, l, n / 2);
-      if (holds || l->n == 0) continue;
-      if (step == SN_NONE) {
-        sn__edit_step(&m->e, m->whole->tensors[l->all[0]].layer, SN_FORWARD, SN_PACK, sn__edit_transfer(&m->e, none));
-        step = m->e.route->n_steps;
-      }
-      for (uint32_t i = 0; i < l->n; i++) sn__edit_access(&m->e, copy_of(m, n / 2, l->all[i]), SN_WRITE);
+static void keep(maker *m, held *h, const list *tensors, uint32_t micro) {
+  for (uint32_t i = 0; i < tensors->n && m->err->code == SN_OK; i++) {
+    uint32_t room = h->n < h->room ? h->room : 2 * h->room + 16;
+    uint32_t *all = room > h->room ? realloc(h->all, room * sizeof *all) : h->all;
+    if (!all) {
+      sn_fail_memory(m->err);
+      return;
     }
+    *h = (held){.all = all, .n = h->n, .room = room};
+    h->all[h->n++] = copy_of(m, micro, tensors->all[i]);
   }
 }
 
-/* The last part's outputs, which a loss reads, and losses. */
-static void hold_outputs(maker *m) {
+/* With the latest step. */
+static void let_go(maker *m, held *h) {
+  for (uint32_t i = 0; i < h->n; i++) sn__edit_hold(&m->e, h->all[i]);
+  h->n = 0;
+}
+
+static bool waits(const maker *m) {
+  return m->mesh->schedule == SN_SCHEDULE_1F1B || m->mesh->schedule == SN_SCHEDULE_GPIPE;
+}
+
+static bool is_gpipe(const maker *m) {
+  return m->mesh->schedule == SN_SCHEDULE_GPIPE;
+}
+
+/* Where DistributedDataParallel starts backward from: the tensors themselves. */
+static bool is_replicated(const maker *m) {
+  return sn_mesh_size(m->mesh, SN_MESH_DP) > 1 && sn_mesh_size(m->mesh, SN_MESH_FSDP) == 1;
+}
+
+/* ---- entries ---- */
+
+static void forward_entry(maker *m, const part *p, uint32_t micro) {
+  transfer(m, &p->given, micro, SN_FORWARD, SN_RECEIVE);
+  for (uint32_t i = 0; i < p->forward.n; i++) copy_step(m, p->forward.all[i], micro, SN__ALL);
+  if (!is_gpipe(m)) let_go(m, &m->sent);
+  transfer(m, &p->handed, micro, SN_FORWARD, SN_SEND);
+  if (waits(m) && !is_replicated(m)) keep(m, &m->sent, &p->handed, micro);
+}
+
+static void backward_entry(maker *m, const part *p, uint32_t micro, bool behind_another) {
+  transfer(m, &p->given_gradients, micro, SN_BACKWARD, SN_RECEIVE);
+  let_go(m, &m->sent);
+  let_go(m, &m->received);
+  if (is_gpipe(m)) let_go(m, &m->sent_gradients);
+  for (uint32_t i = 0; i < p->backward.n; i++)
+    copy_step(m, p->backward.all[i], micro, m->split ? SN__OF_INPUTS : SN__ALL);
+  if (is_replicated(m)) hold_all(m, &p->handed, micro);
+  hold_all(m, &p->outputs, micro);
+  hold_all(m, &p->given, micro);
+  hold_all(m, &p->given_gradients, micro);
+  let_go(m, &m->sent_gradients);
+  transfer(m, &p->handed_gradients, micro, SN_BACKWARD, SN_SEND);
+  if (waits(m)) keep(m, &m->sent_gradients, &p->handed_gradients, micro);
+  if (waits(m) && !is_gpipe(m) && behind_another) keep(m, &m->received, &p->given_gradients, micro);
+}
+
+static void write_entry(maker *m, const sn_pipeline_entry *entry, const sn_pipeline_entry *before) {
+  const part *p = &m->all[entry->chunk * sn_mesh_size(m->mesh, SN_MESH_PP) + m->mesh->stage];
+  if (entry->pass == SN_PIPELINE_FORWARD)
+    forward_entry(m, p, entry->micro);
+  else if (entry->pass == SN_PIPELINE_BACKWARD)
+    backward_entry(m, p, entry->micro, before && before->pass == SN_PIPELINE_BACKWARD);
+  else
+    for (uint32_t i = 0; i < p->backward.n; i++) copy_step(m, p->backward.all[i], entry->micro, SN__OF_WEIGHTS);
+}
+
+/* The last part's outputs, which losses are made of. */
+static sn_status find_outputs(maker *m) {
+  const sn_route *w = m->whole;
+  for (uint32_t s = 0; s < w->first_backward; s++) {
+    const sn_step *step = &w->steps[s];
+    if (w->layers[step->layer].op != SN_SOFTMAX || m->part_of_step[s] + 1 < m->parts) continue;
+    for (uint32_t i = 0; i < step->n_accesses; i++) {
+      sn_access access = w->accesses[step->first_access + i];
+      if (access.mode == SN_READ && !push(&m->all[m->parts - 1].outputs, access.tensor, w->n_tensors))
+        return sn_fail_memory(m->err);
+    }
+  }
+  return SN_OK;
+}
+
+/* Losses are kept to the end, and with their graph what it began with: what the last part has received. */
+static void hold_losses(maker *m) {
   const sn_route *w = m->whole;
   if (!is_mine(m, m->parts - 1)) return;
+  for (uint32_t micro = 0; micro < m->micros; micro++) hold_all(m, &m->all[m->parts - 1].given, micro);
   for (uint32_t s = 0; s < w->first_backward; s++) {
     const sn_step *step = &w->steps[s];
     if (w->layers[step->layer].op != SN_SOFTMAX || !is_mine(m, m->part_of_step[s])) continue;
     for (uint32_t micro = 0; micro < m->micros; micro++)
       for (uint32_t i = 0; i < step->n_accesses; i++) {
-        sn_access access = w->accesses[step->first_access + i];
-        uint64_t bytes = w->tensors[access.tensor].bytes;
-        bool loss = w->tensors[access.tensor].role == SN_SAVED && bytes <= 8;
-        if (access.mode == SN_READ || loss) sn__edit_hold(&m->e, copy_of(m, micro, access.tensor));
+        const sn_access access = w->accesses[step->first_access + i];
+        const sn_tensor *t = &w->tensors[access.tensor];
+        if (t->role == SN_SAVED && t->bytes <= 8) sn__edit_hold(&m->e, copy_of(m, micro, access.tensor));
       }
   }
 }
@@ -347,11 +421,12 @@ static sn_status write(maker *m) {
   sn_pipeline *pipeline = sn_pipeline_new(sn_pipeline_kind_of(m->mesh), stages, m->micros, chunks, m->err);
   if (!pipeline) return m->err->code;
   const sn_pipeline_entry *entries = sn_pipeline_list(pipeline, m->mesh->stage);
-  buffers(m, false);
-  for (uint32_t i = 0; i < pipeline->n_entries && m->err->code == SN_OK; i++) write_entry(m, &entries[i]);
-  hold_outputs(m);
+  for (uint32_t i = 0; i < pipeline->n_entries && m->err->code == SN_OK; i++)
+    write_entry(m, &entries[i], i > 0 ? &entries[i - 1] : NULL);
+  hold_losses(m);
+  let_go(m, &m->sent_gradients);
+  let_go(m, &m->received);
   write_updates(m);
-  buffers(m, true);
   sn_pipeline_free(pipeline);
   return m->err->code;
 }
@@ -367,10 +442,11 @@ static sn_status number_own(maker *m) {
       if (*number == SN_NONE) *number = m->numbers++;
     }
   }
-  size_t copies = ((size_t)m->placed * m->numbers + 1) * sizeof *m->copy;
+  size_t copies = ((size_t)m->micros * m->numbers + 1) * sizeof *m->copy;
   m->copy = malloc(copies);
+  m->is_left = calloc((size_t)m->micros * m->numbers + 1, sizeof *m->is_left);
   m->runs = sn_arena_alloc(m->e.route->arena, (size_t)m->micros * m->n_runs, sizeof *m->runs);
-  if (!m->copy || !m->runs) return sn_fail_memory(m->err);
+  if (!m->copy || !m->is_left || !m->runs) return sn_fail_memory(m->err);
   memset(m->copy, 0xff, copies);
   return SN_OK;
 }
@@ -378,8 +454,7 @@ static sn_status number_own(maker *m) {
 static sn_status prepare_halves(maker *m) {
   size_t left = (size_t)m->micros * m->whole->n_accesses + 1;
   m->left = malloc(left * sizeof *m->left);
-  m->is_left = calloc((size_t)m->micros * m->numbers + 1, sizeof *m->is_left);
-  if (!m->left || !m->is_left) return sn_fail_memory(m->err);
+  if (!m->left) return sn_fail_memory(m->err);
   memset(m->left, 0xff, left * sizeof *m->left);
   return sn__halves_find(m->whole, &m->halves, m->err);
 }
@@ -409,20 +484,21 @@ static sn_status prepare(maker *m) {
   if (check_ties(m) != SN_OK) return m->err->code;
   find_parts_of_steps(m);
   m->split = m->mesh->schedule == SN_SCHEDULE_ZB_H1;
-  if (find_crossings(m) != SN_OK || number_own(m) != SN_OK) return m->err->code;
+  if (find_crossings(m) != SN_OK || number_own(m) != SN_OK || find_outputs(m) != SN_OK) return m->err->code;
   return m->split ? prepare_halves(m) : SN_OK;
 }
 
 static void clear(maker *m) {
   for (uint32_t p = 0; m->all && p < m->parts; p++) {
     const part *at = &m->all[p];
-    const list *lists[] = {&at->forward,         &at->backward, &at->given,
-                           &at->given_gradients, &at->handed,   &at->handed_gradients};
+    const list *lists[] = {&at->forward, &at->backward,         &at->given,  &at->given_gradients,
+                           &at->handed,  &at->handed_gradients, &at->outputs};
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) free(lists[i]->all);
   }
   sn__halves_clear(&m->halves);
-  void *const rooms[] = {m->part_of_layer, m->part_of_step, m->maker, m->all,  m->number,
-                         m->copy,          m->only,         m->made,  m->left, m->is_left};
+  void *const rooms[] = {m->part_of_layer, m->part_of_step, m->maker, m->all,     m->number,   m->copy,
+                         m->only,          m->made,         m->left,  m->is_left, m->sent.all, m->sent_gradients.all,
+                         m->received.all};
   for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++) free(rooms[i]);
 }
 
@@ -455,7 +531,6 @@ sn_route *sn__stage(const sn_route *whole, sn_iteration iteration, sn_err *err) 
              .parts = sn_mesh_size(&iteration.mesh, SN_MESH_PP) * sn_mesh_chunks(&iteration.mesh),
              .micros = iteration.mesh.micros > 1 ? iteration.mesh.micros : 1,
              .err = err};
-  m.placed = m.micros + iteration.mesh.idle;
   sn_status status = prepare(&m);
   if (status == SN_OK) status = write(&m);
   if (status == SN_OK) status = hand_over(&m, m.e.route, err);

@@ -1,5 +1,6 @@
 /* Rounds of a caching script: what one of them moves so that it can come again; see caching_script.h. */
 #include "sim/parallel/rounds.h"
+#include "sim/plan/cursor.h"
 #include "sim/play/caching_script.h"
 
 #include <stdlib.h>
@@ -57,7 +58,7 @@ sn_status sn__caching_rounds_find(sn__caching_script *s, sn_err *err) {
   if (rounds.again == 0) return SN_OK;
   *r = (sn__caching_rounds){
       .first = request_of(s, rounds.first), .end = request_of(s, rounds.end), .again = rounds.again};
-  if (!comes_again(s, r)) return sn_fail(err, SN_BUG, "a round of a pipeline's stage is not as the one behind it");
+  if (!comes_again(s, r)) return r->again = 0, SN_OK; /* who asks is told: sn_caching_rounds_alike() */
   const size_t n = r->end - r->first;
   r->to = malloc((3 * n + 1) * sizeof *r->to);
   uint8_t *held = calloc((size_t)s->route->n_tensors + 1, sizeof *held);
@@ -68,4 +69,29 @@ sn_status sn__caching_rounds_find(sn__caching_script *s, sn_err *err) {
   }
   free(held);
   return held && r->to ? SN_OK : sn_fail_memory(err);
+}
+
+/* The next that takes or gives from an instruction on. */
+static uint32_t next_move(const sn_plan *plan, uint32_t i) {
+  while (i < plan->n_instrs && !sn_instr_moves(&plan->instrs[i])) i++;
+  return i;
+}
+
+static uint32_t first_of(const sn_plan *plan, uint32_t step) {
+  uint32_t i = 0;
+  while (i < plan->n_instrs && plan->instrs[i].step < step) i++;
+  return i;
+}
+
+bool sn_caching_rounds_alike(const sn_plan *plan) {
+  const sn_rounds rounds = sn_rounds_of(plan->route);
+  if (rounds.again == 0) return true;
+  const uint32_t end = first_of(plan, rounds.end);
+  uint32_t i = next_move(plan, first_of(plan, rounds.first)), k = next_move(plan, end);
+  for (; i < end; i = next_move(plan, i + 1), k = next_move(plan, k + 1)) {
+    if (k >= plan->n_instrs || plan->instrs[i].kind != plan->instrs[k].kind) return false;
+    const sn_tensor *a = &plan->route->tensors[plan->instrs[i].id], *b = &plan->route->tensors[plan->instrs[k].id];
+    if (a->bytes != b->bytes || a->role != b->role) return false;
+  }
+  return true;
 }

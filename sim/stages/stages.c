@@ -2,39 +2,27 @@
 #include "sim/stages/stages.h"
 
 #include "base/arena.h"
-#include "sim/ask/result.h"
-#include "sim/cluster/collective.h"
-#include "sim/device/device.h"
-#include "sim/parallel/pipeline.h"
 #include "sim/parallel/rounds.h"
-#include "sim/parallel/times.h"
-#include "sim/stages/match.h"
+#include "sim/stages/together.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 typedef struct maker {
   const char *spec;
-  const sn_net *net;
-  const sn_device *device;
   const sn_strategy *strategies;
   uint32_t n_strategies;
-  const sn_options *options;
-  const sn_mesh *mesh;
-  uint32_t stages, chunks, micros;
+  sn__together all;
   bool brief, only_fits; /* sn_stages_brief() */
-  sn_pipeline *pipeline;
-  sn_match *match;   /* NULL: of a brief answer */
-  sn_planner *first; /* of stage 0: what all stages share is made once */
+  sn_planner *first;     /* of stage 0: what all stages share is made once */
   sn_options first_options;
-  sn_cluster cluster;
   sn_run *run, **of; /* of: one a stage */
   sn_err *err;
 } maker;
 
-/* That what stages send is what their neighbours receive, whatever the strategy: the first one's route says it. */
-static sn_status note_route(const maker *m, sn_planner *planner) {
+static sn_status note_route(maker *m, sn_planner *planner, uint32_t stage) {
   const sn_route *route = sn_planner_route(planner, m->strategies[0], m->err);
-  return route ? sn_match_add_route(m->match, route, m->err) : m->err->code;
+  return route ? sn__together_add(&m->all, stage, route, m->err) : m->err->code;
 }
 
 /* The least with which stages so far run by every strategy. A pipeline's is its most: of a stage that takes no more as it
@@ -53,7 +41,7 @@ static uint64_t least_so_far(const maker *m, uint32_t stage) {
 /* What the least is not looked for below: of what runs nobody asks a brief answer for it. */
 static uint64_t least_of_interest(const maker *m, uint32_t stage) {
   if (m->only_fits) return UINT64_MAX;
-  uint64_t least = least_so_far(m, stage), memory = m->device->memory_bytes;
+  uint64_t least = least_so_far(m, stage), memory = m->all.device->memory_bytes;
   return m->brief && least < memory ? memory : least;
 }
 
@@ -65,16 +53,22 @@ sn_options sn_stages_options(const sn_options *options, uint32_t stage) {
   return own;
 }
 
+static bool is_uneven(const sn_run *run) {
+  for (uint32_t i = 0; i < run->n_results; i++)
+    if (run->results[i].shared.uneven) return true;
+  return false;
+}
+
 /* The stage's own question, of an update of which so many micro-batches run. */
 static sn_run *ask_running(maker *m, uint32_t stage, uint32_t micros) {
   sn_options own, *options = m->first ? &own : &m->first_options;
-  *options = sn_stages_options(m->options, stage);
+  *options = sn_stages_options(m->all.options, stage);
   options->iteration.mesh.micros = micros;
-  options->iteration.mesh.idle = m->micros - micros;
+  options->iteration.mesh.idle = m->all.micros - micros;
   options->least_of_interest = least_of_interest(m, stage);
-  sn_planner *planner = sn_planner_new_stage(m->first, m->net, m->device, options, m->err);
+  sn_planner *planner = sn_planner_new_stage(m->first, m->all.net, m->all.device, options, m->err);
   sn_run *run = planner ? sn_planner_run(planner, m->spec, m->strategies, m->n_strategies, m->err) : NULL;
-  if (run && m->match) note_route(m, planner);
+  if (run && !is_uneven(run)) note_route(m, planner, stage);
   if (!m->first)
     m->first = planner;
   else
@@ -85,20 +79,14 @@ static sn_run *ask_running(maker *m, uint32_t stage, uint32_t micros) {
   return NULL;
 }
 
-static bool is_uneven(const sn_run *run) {
-  for (uint32_t i = 0; i < run->n_results; i++)
-    if (run->results[i].shared.uneven) return true;
-  return false;
-}
-
 /* In brief with one round for many, where they are alike. */
 static sn_run *ask(maker *m, uint32_t stage) {
-  sn_mesh mesh = *m->mesh;
+  sn_mesh mesh = m->all.options->iteration.mesh;
   mesh.stage = stage;
-  sn_run *run = ask_running(m, stage, m->brief ? sn_rounds_running(&mesh, m->micros) : m->micros);
+  sn_run *run = ask_running(m, stage, m->brief ? sn_rounds_running(&mesh, m->all.micros) : m->all.micros);
   if (!run || !is_uneven(run)) return run;
   sn_run_free(run);
-  return ask_running(m, stage, m->micros);
+  return ask_running(m, stage, m->all.micros);
 }
 
 /* By no strategy do all of the stages so far run. */
@@ -111,86 +99,24 @@ static bool is_hopeless(const maker *m, uint32_t stages) {
   return true;
 }
 
-/* ---- time ---- */
-
-/* What a micro-batch takes in each part: chunks share what their stage takes. */
-static void find_times(const maker *m, uint32_t strategy, int64_t *forward, int64_t *backward, int64_t *weights) {
-  for (uint32_t p = 0; p < m->stages * m->chunks; p++) {
-    const sn_shared_row *s = &m->of[p % m->stages]->results[strategy].shared;
-    forward[p] = s->forward_ns / m->micros / m->chunks;
-    backward[p] = s->backward_ns / m->micros / m->chunks;
-    weights[p] = s->weights_ns / m->micros / m->chunks;
-  }
-}
-
-static int64_t hop_ns(const maker *m, uint32_t strategy) {
-  uint64_t bytes = 0;
-  for (uint32_t s = 0; s < m->stages; s++) {
-    const sn_shared_row *row = &m->of[s]->results[strategy].shared;
-    bytes = row->hop_bytes > bytes ? row->hop_bytes : bytes;
-  }
-  uint32_t nodes = sn_mesh_nodes(m->mesh, SN_MESH_PP, &m->cluster);
-  const sn_group two = {.ranks = 2, .nodes = nodes > 1 && m->cluster.nodes > 1 ? 2 : 1};
-  return sn_collective_ns(&m->cluster, SN_COLLECTIVE_SEND, bytes, two);
-}
-
-/* The slowest stage, its work without waiting for anybody, and the longest update. */
-static const sn_shared_row *find_slowest(const maker *m, uint32_t strategy, int64_t *work, int64_t *update) {
-  const sn_shared_row *slowest = NULL;
-  *work = *update = 0;
-  for (uint32_t s = 0; s < m->stages; s++) {
-    const sn_shared_row *row = &m->of[s]->results[strategy].shared;
-    int64_t busy = row->forward_ns + row->backward_ns + row->weights_ns;
-    if (!slowest || busy > *work) *work = busy, slowest = row;
-    if (row->update_ns > *update) *update = row->update_ns;
-  }
-  return slowest;
-}
-
-static sn_status play(const maker *m, uint32_t strategy, sn_result *r) {
-  size_t parts = (size_t)m->stages * m->chunks;
-  int64_t *ns = calloc(3 * parts + 2 * (size_t)m->stages + 1, sizeof *ns), work, update;
-  if (!ns) return sn_fail_memory(m->err);
-  find_times(m, strategy, ns, ns + parts, ns + 2 * parts);
-  const sn_pipeline_times times = {
-      .forward_ns = ns, .backward_ns = ns + parts, .weights_ns = ns + 2 * parts, .hop_ns = hop_ns(m, strategy)};
-  sn_pipeline_played played = {.busy_ns = ns + 3 * parts, .idle_ns = ns + 3 * parts + m->stages};
-  if (sn_pipeline_play(m->pipeline, &times, &played, m->err) == SN_OK) {
-    const sn_shared_row *slowest = find_slowest(m, strategy, &work, &update);
-    r->iteration_ns = played.time_ns + update;
-    r->shared.bubble_ns = played.time_ns > work ? played.time_ns - work : 0;
-    r->shared.transfer_ns = slowest->transfer_ns;
-    r->shared.exposed_ns = slowest->exposed_ns; /* waiting for other stages is the bubble's */
-    r->images_per_second =
-        (double)m->micros * m->net->batch * sn_mesh_copies(m->mesh) / ((double)r->iteration_ns / 1e9);
-    sn_iteration iteration = m->options->iteration;
-    iteration.accumulate = m->micros;
-    sn_result_judge_shared(m->net, m->device, iteration, r);
-    r->shared.communicator_bytes = m->cluster.communicator_bytes;
-  }
-  free(ns);
-  return m->err->code;
-}
-
 /* ---- together ---- */
 
-/* What its fullest GPU takes. */
-static sn_status join(maker *m, uint32_t strategy) {
-  sn_result *r = &((sn_result *)m->run->results)[strategy];
-  bool fits = true;
-  for (uint32_t s = 0; s < m->stages; s++) {
-    const sn_result *own = &m->of[s]->results[strategy];
-    fits = fits && own->fits;
-    if (s == 0 || own->peak_device_bytes > r->peak_device_bytes) *r = *own;
+static sn_status join(const maker *m, uint32_t strategy, sn_result *result) {
+  const sn_result **own = calloc((size_t)m->all.stages + 1, sizeof(const sn_result *));
+  if (!own) return sn_fail_memory(m->err);
+  for (uint32_t s = 0; s < m->all.stages; s++) {
+    assert(m->of[s]);
+    own[s] = &m->of[s]->results[strategy];
   }
-  r->fits = fits;
-  return play(m, strategy, r);
+  sn__together_join(&m->all, own, result, m->err);
+  free(own);
+  return m->err->code;
 }
 
 static sn_status make(maker *m) {
   sn_arena *arena = sn_arena_new();
   m->run = arena ? sn_arena_alloc(arena, 1, sizeof *m->run) : NULL;
-  m->of = m->run ? sn_arena_alloc(arena, m->stages, sizeof(sn_run *)) : NULL;
+  m->of = m->run ? sn_arena_alloc(arena, m->all.stages, sizeof(sn_run *)) : NULL;
   sn_result *results = m->of ? sn_arena_alloc(arena, m->n_strategies, sizeof *results) : NULL;
   if (!results) {
     if (arena) sn_arena_free(arena);
@@ -199,49 +125,40 @@ static sn_status make(maker *m) {
   }
   uint32_t asked = 0;
   bool hopeless = false;
-  for (; asked < m->stages && m->err->code == SN_OK && !hopeless; asked++) {
+  for (; asked < m->all.stages && m->err->code == SN_OK && !hopeless; asked++) {
     m->of[asked] = ask(m, asked);
     hopeless = m->only_fits && m->of[asked] && is_hopeless(m, asked + 1);
   }
-  if (m->err->code == SN_OK && m->match) sn_match_judge(m->match, NULL, m->err);
+  if (m->err->code == SN_OK && !m->brief) sn__together_judge(&m->all, m->err);
   if (m->of[0]) *m->run = *m->of[0];
   m->run->arena = arena;
   m->run->results = results;
   m->run->stages = m->of;
   m->run->n_stages = asked;
-  m->run->conditions.accumulate = m->micros;
-  for (uint32_t i = 0; i < m->n_strategies && m->err->code == SN_OK && !hopeless; i++) join(m, i);
+  m->run->conditions.accumulate = m->all.micros;
+  for (uint32_t i = 0; i < m->n_strategies && m->err->code == SN_OK && !hopeless; i++) join(m, i, &results[i]);
   return m->err->code;
 }
 
-static sn_run *simulate(maker *m) {
-  bool assumed;
-  sn_err *err = m->err;
-  m->mesh = &m->options->iteration.mesh;
-  m->stages = sn_mesh_size(m->mesh, SN_MESH_PP);
-  m->chunks = sn_mesh_chunks(m->mesh);
-  m->micros = sn_iteration_batches(m->options->iteration);
-  if (m->stages <= 1) return sn_simulate(m->spec, m->net, m->device, m->strategies, m->n_strategies, m->options, err);
-  if (sn_mesh_cluster(m->mesh, &m->options->cluster, m->device, &m->cluster, &assumed, err) != SN_OK) return NULL;
-  m->pipeline = sn_pipeline_new(sn_pipeline_kind_of(m->mesh), m->stages, m->micros, m->chunks, err);
-  m->match = m->pipeline && !m->brief ? sn_match_new(m->stages, err) : NULL;
-  if (err->code == SN_OK) make(m);
+static sn_run *simulate(maker *m, const sn_net *net, const sn_device *device, const sn_options *options) {
+  if (sn_mesh_size(&options->iteration.mesh, SN_MESH_PP) <= 1)
+    return sn_simulate(m->spec, net, device, m->strategies, m->n_strategies, options, m->err);
+  if (sn__together_open(&m->all, net, device, options, m->err) == SN_OK) make(m);
   sn_planner_free(m->first);
-  sn_match_free(m->match);
-  sn_pipeline_free(m->pipeline);
-  if (err->code == SN_OK) return m->run;
+  sn__together_close(&m->all);
+  if (m->err->code == SN_OK) return m->run;
   sn_run_free(m->run);
   return NULL;
 }
 
 sn_run *sn_stages_simulate(const char *spec, const sn_net *net, const sn_device *device, const sn_strategy *strategies,
                            uint32_t n_strategies, const sn_options *options, sn_err *err) {
-  maker m = {spec, net, device, strategies, n_strategies, options, .err = err};
-  return simulate(&m);
+  maker m = {spec, strategies, n_strategies, .err = err};
+  return simulate(&m, net, device, options);
 }
 
 sn_run *sn_stages_brief(const char *spec, const sn_net *net, const sn_device *device, const sn_strategy *strategies,
                         uint32_t n_strategies, const sn_options *options, bool only_fits, sn_err *err) {
-  maker m = {spec, net, device, strategies, n_strategies, options, .brief = true, .only_fits = only_fits, .err = err};
-  return simulate(&m);
+  maker m = {spec, strategies, n_strategies, .brief = true, .only_fits = only_fits, .err = err};
+  return simulate(&m, net, device, options);
 }

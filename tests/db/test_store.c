@@ -218,7 +218,7 @@ static void no_member_is_forgotten(void **unused) {
   assert_covered(covered, sizeof(sn_run));
   memset(covered, 0, sizeof covered);
   mark_table(covered, &sn__results);
-  MARK(covered, sn_result, shared.hop_bytes); /* a stage's */
+  MARK(covered, sn_result, shared.stage); /* pipelines' */
   MARK(covered, sn_result, shared.forward_ns);
   MARK(covered, sn_result, shared.backward_ns);
   MARK(covered, sn_result, shared.update_ns);

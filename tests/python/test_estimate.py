@@ -40,6 +40,10 @@ class Answers(Asking):
                     e = snsim.estimate(os.path.join(DATA, row["file"]), batch=int(row["batch"]), gpu="rtx4090")
                     self.assertEqual(e.row().live_bytes, int(row["peak_in_place"]))
 
+    def test_the_version_is_the_programs(self):
+        said = subprocess.run([BINARY, "--version"], stdout=subprocess.PIPE, check=True).stdout.decode()
+        self.assertEqual(said.split()[:2], ["snsim", snsim.__version__])
+
     def test_the_result_is_the_programs_answer(self):
         e = snsim.estimate(golden("resnet18"), batch=512, gpu="rtx4090", memory="8GiB")
         words = ["--net", golden("resnet18"), "--batch", "512", "--gpu", "rtx4090", "--memory", "8GiB", "--for", "pytorch", "--no-db"]

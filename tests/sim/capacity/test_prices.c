@@ -34,7 +34,10 @@ static void bad_files_say_where_and_what(void **state) {
   } cases[] = {
       {"rtx4090, 1 USD\nrtx409, 1 USD\n",
        "p.csv:2: unknown GPU \"rtx409\" (did you mean \"rtx4090\"?); snsim list gpus shows them"},
-      {"gpu, price\n", "p.csv:1: unknown GPU \"gpu\"; snsim list gpus shows them"},
+      {"# ours\ngpu,price\n",
+       "p.csv:2: \"gpu, price\" has no price, as a heading: take it out or begin it with #; a line is "
+       "a GPU, its price an hour and the currency: rtx4090, 0.44 USD"},
+      {"h200, 1 USD\ngpu, price\n", "p.csv:2: unknown GPU \"gpu\"; snsim list gpus shows them"},
       {"# x\n\nh200, -3 USD\n", "p.csv:3: a price of -3 USD: it must be above 0; leave the line out where a card costs "
                                 "nothing"},
       {"h200, 0.000 USD\n",

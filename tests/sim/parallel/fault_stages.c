@@ -1,8 +1,9 @@
-/* Failing allocations (tests/support/failing.h): a pipeline, and the match of its stages' plans. */
+/* Failing allocations (tests/support/failing.h): a pipeline, the least memory that its stages need, and the match of its stages' plans. */
 #include "tests/support/failing.h"
 
 #include "sim/ask/simulate.h"
 #include "sim/stages/match.h"
+#include "sim/stages/staged.h"
 #include "sim/stages/stages.h"
 
 enum { STAGES = 2, ROOM = 2000 };
@@ -26,6 +27,21 @@ static void simulate(void *user) {
     snprintf(s->found, ROOM, "%lld %llu %u", (long long)run->results[0].iteration_ns,
              (unsigned long long)run->results[1].least_device_bytes, run->n_stages);
   sn_run_free(run);
+}
+
+static void ask(void *user) {
+  subject *s = user;
+  const sn_strategy strategy = parse_strategy("pytorch");
+  sn_binding binding;
+  uint64_t least;
+  sn_arena *arena = sn_arena_new();
+  sn_staged *staged = arena ? sn_staged_new(NULL, s->net, &s->gpu, &s->options, &s->err) : NULL;
+  if (!arena) sn_fail_memory(&s->err);
+  if (staged && sn_staged_least(staged, strategy, &least, &s->err) == SN_OK &&
+      sn_staged_binding(staged, strategy, least - SN_POOL_BLOCK, arena, &binding, &s->err) == SN_OK)
+    snprintf(s->found, ROOM, "%llu %u", (unsigned long long)least, binding.stage);
+  sn_staged_free(staged);
+  if (arena) sn_arena_free(arena);
 }
 
 static void match(void *user) {
@@ -77,12 +93,17 @@ static void stages(void **state) {
   all_fail(simulate, 200);
 }
 
+static void memory(void **state) {
+  (void)state;
+  all_fail(ask, 200);
+}
+
 static void plans_meet(void **state) {
   (void)state;
   all_fail(match, 10);
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(stages), cmocka_unit_test(plans_meet)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(stages), cmocka_unit_test(memory), cmocka_unit_test(plans_meet)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

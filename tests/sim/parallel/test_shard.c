@@ -85,6 +85,37 @@ static void narrow_norms(void **state) {
   }
 }
 
+/* Of a table that the head shares PyTorch has three gradients where the embedding adds its own: the head's is a view, which
+ * is not changed. What the embedding has read, 256 x 768 numbers, is gone then, and here it is not. */
+static void shared_tables_have_three_gradients(void **state) {
+  (void)state;
+  sn_net *net = load("gpt2:layers=2", 1, 256);
+  static const char *const strategies[] = {"pytorch", "pytorch-1.7"};
+  for (int i = 0; i < 2; i++) {
+    sn_live live = live_of("gpt2", net, strategies[i], asked("dp=4", "adamw", 1));
+    assert_int_equal(total(&live), 1380004984 + 256 * 768 * 4);
+  }
+  sn_net_free(net);
+}
+
+/* Of GPT-2's GELU seven tensors are there at once, in backward's first step and in that of its third power: on fakes of a
+ * GPU, where Adam's counters lie in host memory, and with numbers of positions, which are buffers in transformers' module. */
+static void composed_gelus(void **state) {
+  (void)state;
+  static const struct {
+    const char *strategy;
+    uint64_t bytes;
+  } rows[] = {{"pytorch-1.7", 2523782456},
+              {"pytorch-1.7+recompute=units", 1148887064},
+              {"pytorch-1.7+recompute=selective", 1189731640}};
+  sn_net *net = load("gpt2:layers=3,vocabulary=1000", 16, 512);
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    sn_live live = live_of("gpt2", net, rows[i].strategy, asked("fsdp=4", "adamw", 1));
+    assert_int_equal(total(&live) - 40 * 4 + 512 * 8, rows[i].bytes);
+  }
+  sn_net_free(net);
+}
+
 /* What is kept is all there is of it elsewhere: shards of parameters and states. */
 static void shards_are_parts(void **state) {
   (void)state;
@@ -220,6 +251,9 @@ static void bad_meshes_are_refused(void **state) {
       {"pp=2,stages=1,2,3", "there are 2 stages; say one for each"},
       {"pp=2,schedule=interleaved:2,stages=1,2,3", "there are 4 parts"},
       {"pp=65,stages=1,2", "up to 64"},
+      {"fsdp=8,cp=2", "cp (context parallel) is not simulated; tp splits positions"},
+      {"ep=8", "expert parallel"},
+      {"fp8", "float8"},
   };
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
     sn_mesh mesh = {0};
@@ -342,7 +376,7 @@ static uint64_t stage_bytes(const sn_run *run, uint32_t stage) {
 /* Of stages that nobody asks for their least it is not looked for; what is told of all is as if it were. */
 static void the_least_is_that_of_all_stages(void **state) {
   enum { MICROS = 8, STAGES = 6 };
-  static const char net[] = "llm:12,128,4,4,352,100";
+  static const char net[] = "llm:12,256,4,4,704,100";
   (void)state;
   sn_run *all = run_stages(net, 2, 64, "pp=6", MICROS);
   sn_net *n = load(net, 2, 64);
@@ -373,8 +407,34 @@ static void the_least_is_that_of_all_stages(void **state) {
   sn_run_free(all);
 }
 
-/* PyTorch's Schedule1F1B and ScheduleGPipe by MemTracker: a stage keeps one micro-batch less than the one before it, and
- * of gpipe all; all micro-batches keep what they receive (parallel.md, section 6). */
+/* Stage by stage what MemTracker counts under PyTorch's Schedule1F1B and ScheduleGPipe (bench/parallel/pipelines.py); of
+ * the last one the sums of weights of losses are held here as long as they are. */
+static void stages_are_pytorchs(void **state) {
+  (void)state;
+  enum { STAGES = 4 };
+  static const struct {
+    const char *net, *mesh;
+    uint32_t micros;
+    uint64_t bytes[STAGES], beside;
+  } rows[] = {
+      {"llm:8,128,4,4,352,256", "pp=4", 8, {18423884, 15198280, 12439624, 10969716}, 28},
+      {"llm:8,128,4,4,352,256", "pp=4,schedule=gpipe", 8, {27899980, 27498568, 27498568, 31379088}, 0},
+      {"llm:8,256,8,4,704,2048", "pp=4", 6, {55277644, 41498696, 35983432, 43029100}, 20},
+      {"llm:8,128,4,4,352,256", "pp=2", 3, {24849556, 19826344}, 8},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    sn_run *run = run_stages(rows[i].net, 2, 64, rows[i].mesh, rows[i].micros);
+    for (uint32_t s = 0; s < run->n_stages; s++) {
+      uint64_t want = rows[i].bytes[s] + (s + 1 == run->n_stages ? rows[i].beside : 0);
+      if (stage_bytes(run, s) != want)
+        fail_msg("%s, %s, stage %u: %" PRIu64 " bytes, not %" PRIu64, rows[i].net, rows[i].mesh, s, stage_bytes(run, s),
+                 want);
+    }
+    sn_run_free(run);
+  }
+}
+
+/* A stage keeps one micro-batch less than the one before it, and of gpipe all (parallel.md, section 6). */
 static void stages_keep_what_is_in_flight(void **state) {
   (void)state;
   enum { BATCH = 2, TOKENS = 64, D = 128, MICROS = 8 };
@@ -484,6 +544,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(rows_are_pytorchs),
       cmocka_unit_test(narrow_norms),
+      cmocka_unit_test(shared_tables_have_three_gradients),
+      cmocka_unit_test(composed_gelus),
       cmocka_unit_test(shards_are_parts),
       cmocka_unit_test(updates_are_of_parts),
       cmocka_unit_test(zero_has_its_states),
@@ -492,6 +554,7 @@ int main(void) {
       cmocka_unit_test(bad_meshes_are_refused),
       cmocka_unit_test(parameters_are_cut_by_rows),
       cmocka_unit_test(first_sides_are_pytorchs),
+      cmocka_unit_test(stages_are_pytorchs),
       cmocka_unit_test(stages_keep_what_is_in_flight),
       cmocka_unit_test(the_least_is_that_of_all_stages),
       cmocka_unit_test(bubbles_are_the_schedules),

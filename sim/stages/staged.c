@@ -1,0 +1,175 @@
+/* Staged; see the header. */
+#include "sim/stages/staged.h"
+
+#include "sim/stages/stages.h"
+#include "sim/stages/together.h"
+
+#include <stdlib.h>
+
+struct sn_staged {
+  const sn_net *net;
+  const sn_device *device;
+  const sn_options *whole;
+  uint32_t count;
+  sn_options *options; /* a stage's own */
+  sn_planner **planners;
+};
+
+static sn_status open_stages(sn_staged *s, sn_err *err) {
+  s->options = calloc(s->count, sizeof *s->options);
+  if (!s->options) return sn_fail_memory(err);
+  for (uint32_t i = 0; i < s->count; i++) {
+    s->options[i] = sn_stages_options(s->whole, i);
+    s->planners[i] = sn_planner_new_stage(i > 0 ? s->planners[0] : NULL, s->net, s->device, &s->options[i], err);
+    if (!s->planners[i]) return err->code;
+  }
+  return SN_OK;
+}
+
+sn_staged *sn_staged_new(sn_staged *like, const sn_net *net, const sn_device *device, const sn_options *options,
+                         sn_err *err) {
+  sn_staged *s = calloc(1, sizeof *s);
+  if (!s) return sn_fail_memory(err), NULL;
+  *s = (sn_staged){
+      .net = net, .device = device, .whole = options, .count = sn_mesh_size(&options->iteration.mesh, SN_MESH_PP)};
+  s->planners = calloc(s->count, sizeof(sn_planner *));
+  if (!s->planners)
+    sn_fail_memory(err);
+  else if (s->count > 1)
+    open_stages(s, err);
+  else if (like)
+    s->planners[0] = sn_planner_new_like(like->planners[0], net, err);
+  else
+    s->planners[0] = sn_planner_new(net, device, options, err);
+  if (err->code == SN_OK) return s;
+  sn_staged_free(s);
+  return NULL;
+}
+
+void sn_staged_free(sn_staged *s) {
+  if (!s) return;
+  for (uint32_t i = s->count; s->planners && i-- > 0;) sn_planner_free(s->planners[i]); /* the first outlives others */
+  free(s->planners);
+  free(s->options);
+  free(s);
+}
+
+uint32_t sn_staged_count(const sn_staged *s) {
+  return s->count;
+}
+
+/* ---- memory ---- */
+
+/* Together with another stage's. */
+static void add_need(sn_need *all, sn_need own) {
+  all->fits = all->fits && own.fits;
+  all->guessed = all->guessed || own.guessed;
+  if (own.slack_bytes < all->slack_bytes) all->slack_bytes = own.slack_bytes;
+  if (own.device_bytes > all->device_bytes) all->device_bytes = own.device_bytes;
+  if (own.host_bytes > all->host_bytes) all->host_bytes = own.host_bytes;
+}
+
+sn_status sn_staged_fits(sn_staged *s, sn_strategy strategy, uint64_t memory, sn_need *need, sn_err *err) {
+  *need = (sn_need){.fits = true, .slack_bytes = INT64_MAX};
+  for (uint32_t i = 0; i < s->count && need->slack_bytes >= 0; i++) {
+    sn_need own;
+    if (sn_planner_fits(s->planners[i], strategy, memory, &own, err) != SN_OK) return err->code;
+    add_need(need, own);
+  }
+  return SN_OK;
+}
+
+sn_status sn_staged_least(sn_staged *s, sn_strategy strategy, uint64_t *memory, sn_err *err) {
+  *memory = 0;
+  for (uint32_t i = 0; i < s->count; i++) {
+    uint64_t own;
+    if (sn_planner_least(s->planners[i], strategy, &own, err) != SN_OK) return err->code;
+    if (own > *memory) *memory = own;
+    if (own > 0) continue;
+    *memory = 0; /* whatever the others need */
+    return SN_OK;
+  }
+  return SN_OK;
+}
+
+sn_status sn_staged_bound(sn_staged *s, sn_strategy strategy, uint64_t *memory, sn_err *err) {
+  *memory = 0;
+  for (uint32_t i = 0; i < s->count; i++) {
+    uint64_t own;
+    if (sn_planner_bound(s->planners[i], strategy, &own, err) != SN_OK) return err->code;
+    if (own > *memory) *memory = own;
+  }
+  return SN_OK;
+}
+
+/* Of those that do not fit, where there are any, the one that needs most. */
+static sn_status find_fullest(sn_staged *s, sn_strategy strategy, uint64_t memory, uint32_t *stage, sn_need *all,
+                              sn_err *err) {
+  sn_need fullest = {.fits = true};
+  *all = (sn_need){.fits = true, .slack_bytes = INT64_MAX};
+  *stage = 0;
+  for (uint32_t i = 0; i < s->count; i++) {
+    sn_need own;
+    if (sn_planner_need(s->planners[i], strategy, memory, &own, err) != SN_OK) return err->code;
+    add_need(all, own);
+    bool more = own.fits == fullest.fits ? own.device_bytes > fullest.device_bytes : fullest.fits;
+    if (more) *stage = i, fullest = own;
+  }
+  return SN_OK;
+}
+
+sn_status sn_staged_binding(sn_staged *s, sn_strategy strategy, uint64_t memory, sn_arena *arena, sn_binding *binding,
+                            sn_err *err) {
+  sn_need all;
+  uint32_t stage = 0;
+  if (s->count > 1 && find_fullest(s, strategy, memory, &stage, &all, err) != SN_OK) return err->code;
+  if (sn_planner_binding(s->planners[stage], strategy, memory, arena, binding, err) != SN_OK) return err->code;
+  if (s->count == 1) return SN_OK;
+  binding->need = all;
+  binding->stage = stage;
+  binding->stages = s->count;
+  return SN_OK;
+}
+
+sn_status sn_staged_alike(sn_staged *s, sn_strategy a, sn_strategy b, bool *alike, sn_err *err) {
+  *alike = true;
+  for (uint32_t i = 0; i < s->count && *alike; i++)
+    if (sn_planner_alike(s->planners[i], a, b, alike, err) != SN_OK) return err->code;
+  return SN_OK;
+}
+
+/* ---- played ---- */
+
+/* Of stages that take no more than those before them as they are nobody needs to know the least. */
+static sn_status play_stages(sn_staged *s, sn__together *all, sn_strategy strategy, uint64_t memory, sn_arena *arena,
+                             sn_result *results, sn_err *err) {
+  uint64_t least = 0;
+  for (uint32_t i = 0; i < s->count; i++) {
+    s->options[i].least_of_interest = least;
+    if (sn_planner_result(s->planners[i], strategy, memory, arena, &results[i], err) != SN_OK) return err->code;
+    if (results[i].least_device_bytes > least) least = results[i].least_device_bytes;
+    const sn_route *route = sn_planner_route(s->planners[i], strategy, err);
+    if (!route || sn__together_add(all, i, route, err) != SN_OK) return err->code;
+  }
+  return sn__together_judge(all, err);
+}
+
+static sn_status play(sn_staged *s, sn__together *all, sn_strategy strategy, uint64_t memory, sn_arena *arena,
+                      sn_result *result, sn_err *err) {
+  sn_result *results = sn_arena_alloc(arena, s->count, sizeof *results);
+  const sn_result **of = sn_arena_alloc(arena, s->count, sizeof(const sn_result *));
+  if (!results || !of) return sn_fail_memory(err);
+  for (uint32_t i = 0; i < s->count; i++) of[i] = &results[i];
+  if (play_stages(s, all, strategy, memory, arena, results, err) != SN_OK) return err->code;
+  return sn__together_join(all, of, result, err);
+}
+
+sn_status sn_staged_result(sn_staged *s, sn_strategy strategy, uint64_t memory, sn_arena *arena, sn_result *result,
+                           sn_err *err) {
+  sn__together all;
+  if (s->count == 1) return sn_planner_result(s->planners[0], strategy, memory, arena, result, err);
+  if (sn__together_open(&all, s->net, s->device, s->whole, err) == SN_OK)
+    play(s, &all, strategy, memory, arena, result, err);
+  sn__together_close(&all);
+  return err->code;
+}

@@ -1,0 +1,142 @@
+/* Stages together; see the header. */
+#include "sim/stages/together.h"
+
+#include "sim/ask/result.h"
+#include "sim/cluster/collective.h"
+#include "sim/parallel/times.h"
+
+#include <stdlib.h>
+
+sn_status sn__together_open(sn__together *m, const sn_net *net, const sn_device *device, const sn_options *options,
+                            sn_err *err) {
+  const sn_mesh *mesh = &options->iteration.mesh;
+  bool assumed;
+  *m = (sn__together){.net = net,
+                      .device = device,
+                      .options = options,
+                      .stages = sn_mesh_size(mesh, SN_MESH_PP),
+                      .chunks = sn_mesh_chunks(mesh),
+                      .micros = sn_iteration_batches(options->iteration)};
+  if (sn_mesh_cluster(mesh, &options->cluster, device, &m->cluster, &assumed, err) != SN_OK) return err->code;
+  m->pipeline = sn_pipeline_new(sn_pipeline_kind_of(mesh), m->stages, m->micros, m->chunks, err);
+  m->match = m->pipeline ? sn_match_new(m->stages, err) : NULL;
+  m->hops_ns = calloc(m->stages, sizeof *m->hops_ns);
+  if (m->match && !m->hops_ns) sn_fail_memory(err);
+  return err->code;
+}
+
+void sn__together_close(sn__together *m) {
+  sn_match_free(m->match);
+  sn_pipeline_free(m->pipeline);
+  free(m->hops_ns);
+}
+
+/* ---- what they send ---- */
+
+/* What crosses an end of a part are transfers side by side, of one micro-batch. */
+static bool is_same_hop(const sn_transfer *a, const sn_transfer *b) {
+  return a->kind == b->kind && a->micro == b->micro;
+}
+
+static void time_hops(sn__together *m, const sn_route *route, uint32_t stage) {
+  uint32_t nodes = sn_mesh_nodes(&m->options->iteration.mesh, SN_MESH_PP, &m->cluster), before = SN_NONE;
+  const sn_group two = {.ranks = 2, .nodes = nodes > 1 && m->cluster.nodes > 1 ? 2 : 1};
+  int64_t hop = 0;
+  for (uint32_t s = 0; s < route->first_update; s++) {
+    const sn_step *step = &route->steps[s];
+    const sn_transfer *t = step->kernel == SN_TRANSFER ? &route->transfers[step->sum] : NULL;
+    if (!t || t->axis != SN_MESH_PP) {
+      before = SN_NONE;
+      continue;
+    }
+    int64_t ns = sn_collective_ns(&m->cluster, SN_COLLECTIVE_SEND, t->bytes, two);
+    hop = before != SN_NONE && is_same_hop(&route->transfers[before], t) ? hop + ns : ns;
+    m->hop_ns = hop > m->hop_ns ? hop : m->hop_ns;
+    m->hops_ns[stage] += ns;
+    before = step->sum;
+  }
+}
+
+sn_status sn__together_add(sn__together *m, uint32_t stage, const sn_route *route, sn_err *err) {
+  time_hops(m, route, stage);
+  return sn_match_add_route(m->match, route, err);
+}
+
+sn_status sn__together_judge(sn__together *m, sn_err *err) {
+  return sn_match_judge(m->match, NULL, err);
+}
+
+/* ---- time ---- */
+
+/* What a micro-batch takes in each part: chunks share what their stage takes. */
+static void find_times(const sn__together *m, const sn_result *const *of, int64_t *forward, int64_t *backward,
+                       int64_t *weights) {
+  for (uint32_t p = 0; p < m->stages * m->chunks; p++) {
+    const sn_shared_row *s = &of[p % m->stages]->shared;
+    forward[p] = s->forward_ns / m->micros / m->chunks;
+    backward[p] = s->backward_ns / m->micros / m->chunks;
+    weights[p] = s->weights_ns / m->micros / m->chunks;
+  }
+}
+
+/* Its work, without waiting for anybody, and of all the longest update. */
+static uint32_t find_slowest(const sn__together *m, const sn_result *const *of, int64_t *work, int64_t *update) {
+  uint32_t slowest = 0;
+  *work = *update = 0;
+  for (uint32_t s = 0; s < m->stages; s++) {
+    const sn_shared_row *row = &of[s]->shared;
+    int64_t busy = row->forward_ns + row->backward_ns + row->weights_ns;
+    if (busy > *work) *work = busy, slowest = s;
+    if (row->update_ns > *update) *update = row->update_ns;
+  }
+  return slowest;
+}
+
+/* How long all micro-batches take where a hop takes so long. */
+static sn_status play_hops(const sn__together *m, const sn_result *const *of, int64_t hop_ns, int64_t *time,
+                           sn_err *err) {
+  size_t parts = (size_t)m->stages * m->chunks;
+  int64_t *ns = calloc(3 * parts + 2 * (size_t)m->stages + 1, sizeof *ns);
+  if (!ns) return sn_fail_memory(err);
+  find_times(m, of, ns, ns + parts, ns + 2 * parts);
+  const sn_pipeline_times times = {
+      .forward_ns = ns, .backward_ns = ns + parts, .weights_ns = ns + 2 * parts, .hop_ns = hop_ns};
+  sn_pipeline_played played = {.busy_ns = ns + 3 * parts, .idle_ns = ns + 3 * parts + m->stages};
+  if (sn_pipeline_play(m->pipeline, &times, &played, err) == SN_OK) *time = played.time_ns;
+  free(ns);
+  return err->code;
+}
+
+/* What stages wait for each other if links took no time is the bubble; what they wait longer as links do, nothing hides. */
+static sn_status play(const sn__together *m, const sn_result *const *of, sn_result *r, sn_err *err) {
+  int64_t work, update, time = 0, at_once = 0;
+  if (play_hops(m, of, m->hop_ns, &time, err) != SN_OK || play_hops(m, of, 0, &at_once, err) != SN_OK) return err->code;
+  uint32_t slowest = find_slowest(m, of, &work, &update);
+  const sn_shared_row *row = &of[slowest]->shared;
+  r->iteration_ns = time + update;
+  r->shared.bubble_ns = at_once > work ? at_once - work : 0;
+  r->shared.transfer_ns = row->transfer_ns + m->hops_ns[slowest];
+  r->shared.exposed_ns = row->exposed_ns + time - at_once;
+  r->images_per_second =
+      (double)m->micros * m->net->batch * sn_mesh_copies(&m->options->iteration.mesh) / ((double)r->iteration_ns / 1e9);
+  sn_iteration iteration = m->options->iteration;
+  iteration.accumulate = m->micros;
+  sn_result_judge_shared(m->net, m->device, iteration, r);
+  r->shared.communicator_bytes = m->cluster.communicator_bytes;
+  return SN_OK;
+}
+
+sn_status sn__together_join(const sn__together *m, const sn_result *const *of, sn_result *r, sn_err *err) {
+  bool fits = true;
+  uint32_t fullest = 0;
+  uint64_t least = 0;
+  for (uint32_t s = 0; s < m->stages; s++) {
+    fits = fits && of[s]->fits;
+    if (of[s]->least_device_bytes > least) least = of[s]->least_device_bytes, fullest = s;
+    if (s == 0 || of[s]->peak_device_bytes > r->peak_device_bytes) *r = *of[s];
+  }
+  r->fits = fits;
+  r->least_device_bytes = least;
+  r->shared.stage = fullest;
+  return play(m, of, r, err);
+}
