@@ -15,6 +15,7 @@
 #include "sim/plan/cursor.h"
 #include "sim/plan/high_water.h"
 #include "sim/plan/place.h"
+#include "sim/play/caching_replay.h"
 
 static void add_resident(void *self, sn_resident_tensor t) {
   uint64_t *sums = self;
@@ -316,7 +317,7 @@ static void add_transfers(const sn_result_source *s, sn_result *r) {
   int64_t iteration = r->iteration_ns + others.all, computing = r->compute_ns + others.computing;
   shared->transfer_ns += others.transfers;
   shared->exposed_ns = iteration > computing ? iteration - computing : 0;
-  shared->uneven = s->trace->uneven;
+  shared->uneven = s->trace->uneven || !sn_caching_rounds_alike(s->plan);
   if (route->micros > 0) add_stage(s, shared);
 }
 

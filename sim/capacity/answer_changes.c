@@ -9,6 +9,7 @@
 #include "models/record/record_net.h"
 #include "models/zoo/zoo.h"
 #include "sim/capacity/calls.h"
+#include "sim/capacity/calls_blocks.h"
 #include "sim/device/device.h"
 #include "sim/graph/route.h"
 #include "sim/parallel/shard.h"
@@ -105,20 +106,22 @@ static sn__loop with_units(const search *s, sn__loop way, uint32_t some) {
   return way;
 }
 
+/* Of how many units a block is: a checkpoint of some has whole blocks. */
+static sn_status find_block_units(search *s, const sn_route *route) {
+  sn__blocks blocks;
+  if (sn__blocks_find(route, NULL, &blocks, s->err) == SN_OK && blocks.count > 0 && s->ways.blocks % blocks.count == 0)
+    s->ways.block_units = s->ways.blocks / blocks.count;
+  sn__blocks_clear(&blocks);
+  return s->err->code;
+}
+
 static sn_status count_blocks(search *s) {
   sn_units units = {0};
   sn_route *route = sn_route_new(s->asked->net, s->w->stands.dialect, SN_ORDER_ROUTE, s->err);
   if (route && sn_units_find(route, &units, s->err) == SN_OK) s->ways.blocks = sn_units_modules(&units);
+  if (s->ways.blocks > 0 && s->err->code == SN_OK) find_block_units(s, route);
   sn_units_clear(&units);
   sn_route_free(route);
-  if (s->ways.blocks == 0 || s->err->code != SN_OK) return s->err->code;
-  const sn__loop all = with_units(s, sn__loop_as_asked(&s->ways), 0);
-  const sn_calls_wish wish = {
-      .strategy = all.strategy, .memory_bytes = s->asked->device->memory_bytes, .mesh = is_staged(s)};
-  sn_calls *calls = sn_calls_of(s->asked, &wish, s->err);
-  bool even = calls && calls->units > 0 && s->ways.blocks % calls->units == 0;
-  if (even) s->ways.block_units = s->ways.blocks / calls->units;
-  sn_calls_free(calls);
   return s->err->code;
 }
 

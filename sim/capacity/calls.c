@@ -327,13 +327,17 @@ static void add_checkpoints(sn__text *t, const sn_asked *asked, const sn_calls_w
   if (!sequential) add_others(t, blocks);
 }
 
-/* Lines that name modules, which the plan knows. */
+/* Lines that name modules, which the route knows, and the plan what runs again of them. */
 static sn_status add_planned(sn__text *t, const sn_asked *asked, const sn_calls_wish *wish, bool checkpoints,
                              sn_calls *calls, sn_err *err) {
   sn_planner *planner = sn_planner_new(asked->net, asked->device, asked->options, err);
-  sn_plan *plan = planner ? sn_planner_plan(planner, wish->strategy, wish->memory_bytes, false, err) : NULL;
+  sn_plan *plan =
+      planner && checkpoints ? sn_planner_plan(planner, wish->strategy, wish->memory_bytes, false, err) : NULL;
+  const sn_route *route = plan                            ? plan->route
+                          : planner && err->code == SN_OK ? sn_planner_route(planner, wish->strategy, err)
+                                                          : NULL;
   sn__blocks blocks = {0};
-  if (plan && sn__blocks_find(plan, &blocks, err) == SN_OK) {
+  if (route && sn__blocks_find(route, plan, &blocks, err) == SN_OK) {
     blocks.adapted = asked->net->adapted || wish->rank > 0;
     if (checkpoints) add_checkpoints(t, asked, wish, &blocks);
     if (wish->mesh) sn__calls_add_mesh(t, asked->options->iteration, &blocks, err);

@@ -10,7 +10,7 @@
 /* A unit of which anything runs again is run again: what PyTorch does not need of it, it runs all the same. */
 static void find_regions(const sn_plan *plan, sn__blocks *b) {
   for (uint32_t u = 0; u < b->units.count; u++) b->region[u] = SN_NONE;
-  for (uint32_t n = 0; n < plan->n_instrs; n++) {
+  for (uint32_t n = 0; plan && n < plan->n_instrs; n++) {
     const sn_instr *i = &plan->instrs[n];
     if (i->kind != SN_COMPUTE || !i->rerun) continue;
     uint32_t unit = sn_units_of(&b->units, b->route, i->id);
@@ -54,10 +54,10 @@ static void find_others(sn__blocks *b, const uint32_t *of_step) {
   }
 }
 
-sn_status sn__blocks_find(const sn_plan *plan, sn__blocks *b, sn_err *err) {
-  *b = (sn__blocks){.route = plan->route};
-  if (sn_units_find(plan->route, &b->units, err) != SN_OK) return err->code;
-  size_t steps = (size_t)plan->route->first_backward + 1, units = (size_t)b->units.count + 1;
+sn_status sn__blocks_find(const sn_route *route, const sn_plan *plan, sn__blocks *b, sn_err *err) {
+  *b = (sn__blocks){.route = route};
+  if (sn_units_find(route, &b->units, err) != SN_OK) return err->code;
+  size_t steps = (size_t)route->first_backward + 1, units = (size_t)b->units.count + 1;
   uint32_t *of_step = calloc(steps, sizeof *of_step);
   b->region = calloc(units, sizeof *b->region);
   b->is_other = calloc(units, sizeof *b->is_other);

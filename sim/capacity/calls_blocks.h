@@ -33,8 +33,8 @@ static inline bool sn__block_is_chosen(const sn__block *b) {
   return 2 * b->rerun > b->steps;
 }
 
-/* Free with sn__blocks_clear(), after an error too. */
-sn_status sn__blocks_find(const sn_plan *plan, sn__blocks *blocks, sn_err *err);
+/* Of a plan of the route; NULL: nothing runs again. Free with sn__blocks_clear(), after an error too. */
+sn_status sn__blocks_find(const sn_route *route, const sn_plan *plan, sn__blocks *blocks, sn_err *err);
 void sn__blocks_clear(sn__blocks *blocks);
 
 /* ---- lines ---- */

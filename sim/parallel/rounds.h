@@ -1,9 +1,9 @@
 /* Rounds: steps of a pipeline's stage that stand for more of the same. Under 1f1b a stage that is warm has for each
  * micro-batch a forward and a backward, and comes back to where it was with as many as are in flight:
  *
- *   3 in flight    F F | F B F B F B F B | F B F B F B | F B F B F B | B B
- *                   warm                   a round       another, cool
- *                                          like it
+ *   3 in flight    F F F B F B F B F B F B | F B F B F B | F B F B F B | B B
+ *                   warm                      a round       another, cool
+ *                                                           like it
  *
  * Of a mesh with idle micro-batches the round comes `again` times more before the other one: what it does then it does
  * for other micro-batches, in the blocks that the other one would use. Who goes through a plan of such a route obeys the
@@ -11,7 +11,7 @@
  *
  *   sim/play/caching_replay.c   asks PyTorch's allocator for all of them
  *   sim/play/device_model.c     puts the host as far ahead
- *   sim/ask/result.c            adds the time
+ *   sim/ask/result.c            adds the time, and says where rounds are not alike
  */
 #ifndef SN_SIM_PARALLEL_ROUNDS_H
 #define SN_SIM_PARALLEL_ROUNDS_H
@@ -27,7 +27,7 @@ typedef struct sn_rounds {
 sn_rounds sn_rounds_of(const sn_route *route);
 
 /* How many micro-batches of an update are to run so that a round can stand for the others, which are idle; all where that
- * is not fewer, and of other schedules. The stage is mesh->stage. */
+ * is not fewer, of shards (fsdp) and of other schedules. The stage is mesh->stage. */
 uint32_t sn_rounds_running(const sn_mesh *mesh, uint32_t micros);
 
 #endif

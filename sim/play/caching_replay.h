@@ -92,6 +92,10 @@ typedef struct sn_caching_replayed {
  * error. SN_NO_MEMORY; SN_BAD_USAGE for options that PyTorch refuses. */
 sn_status sn_caching_replay(const sn_plan *plan, const sn_caching_load *load, sn_caching_replayed *result, sn_err *err);
 
+/* Whether a round of a stage's plan asks for what the one behind it does (sim/parallel/rounds.h); else none stands for
+ * others, and what the plan needs is not what the update needs. */
+bool sn_caching_rounds_alike(const sn_plan *plan);
+
 /* Not with optional workspaces. Replays without a limit; then a limit, in whole steps, under which the replay succeeds
  * while under a step less it does not, by bisection between what is allocated at the peak without a limit and what is
  * reserved then. With expandable segments, whose addresses depend on the limit, the latter may be too little, and the

@@ -2,7 +2,6 @@
 #include "sim/play/caching_script.h"
 
 #include "base/checked.h"
-#include "sim/parallel/rounds.h"
 
 #include <stdlib.h>
 
@@ -60,82 +59,14 @@ static uint32_t micro_batches(const sn_route *route, const sn_caching_load *load
   return asked < SN_CACHING_MICRO_BATCHES ? asked : SN_CACHING_MICRO_BATCHES;
 }
 
-/* ---- rounds ---- */
-
-static uint32_t request_of(const sn__caching_script *s, uint32_t step) {
-  uint32_t i = 0;
-  while (i < s->n_requests && s->plan->instrs[s->requests[i].instr].step < step) i++;
-  return i;
-}
-
-static bool is_same(const sn__caching_request *a, const sn__caching_request *b) {
-  return a->kind == b->kind && a->kind != SN__MAKE && a->size.bytes == b->size.bytes && a->size.pool == b->size.pool;
-}
-
-/* The round behind it asks for the same. */
-static bool comes_again(const sn__caching_script *s, const sn__caching_rounds *r) {
-  uint32_t n = r->end - r->first;
-  if (n > s->n_requests - r->end) return false;
-  for (uint32_t i = r->first; i < r->end; i++)
-    if (!is_same(&s->requests[i], &s->requests[i + n])) return false;
-  return true;
-}
-
-/* Where a tensor that is held was taken. One that runs again is taken more than once. */
-enum { NOWHERE, BEFORE, IN_ROUND, KEPT };
-
-/* What is given in the round and was taken before; in its place is what is given as late in the round behind it. And
- * what is taken in it and given in neither. */
-static void find_moves(const sn__caching_script *s, sn__caching_rounds *r, uint8_t *held) {
-  const uint32_t behind = r->end + (r->end - r->first);
-  for (uint32_t i = 0; i < behind; i++) {
-    const sn__caching_request *q = &s->requests[i];
-    if (q->kind == SN__GIVE && i >= r->first && i < r->end && held[q->id] == BEFORE) {
-      r->to[r->n_moves] = q->id;
-      r->from[r->n_moves++] = s->requests[i + behind - r->end].id;
-    }
-    if (q->kind == SN__GIVE) held[q->id] = NOWHERE;
-    if (q->kind == SN__TAKE) held[q->id] = i >= r->first && i < r->end ? IN_ROUND : BEFORE;
-  }
-  for (uint32_t i = r->first; i < r->end; i++) {
-    const sn__caching_request *q = &s->requests[i];
-    if (q->kind != SN__TAKE || held[q->id] != IN_ROUND) continue;
-    r->kept[r->n_kept++] = q->id;
-    held[q->id] = KEPT;
-  }
-  for (r->given = behind; r->given < s->n_requests; r->given++) {
-    const sn__caching_request *q = &s->requests[r->given];
-    if (q->kind == SN__GIVE && held[q->id] == KEPT) break;
-  }
-}
-
-static sn_status find_rounds(sn__caching_script *s, sn_err *err) {
-  sn__caching_rounds *r = &s->rounds;
-  const sn_rounds rounds = sn_rounds_of(s->route);
-  if (rounds.again == 0) return SN_OK;
-  *r = (sn__caching_rounds){
-      .first = request_of(s, rounds.first), .end = request_of(s, rounds.end), .again = rounds.again};
-  if (!comes_again(s, r)) return sn_fail(err, SN_BUG, "a round of a pipeline's stage is not as the one behind it");
-  const size_t n = r->end - r->first;
-  r->to = malloc((3 * n + 1) * sizeof *r->to);
-  uint8_t *held = calloc((size_t)s->route->n_tensors + 1, sizeof *held);
-  if (r->to && held) {
-    r->from = r->to + n;
-    r->kept = r->from + n;
-    find_moves(s, r, held);
-  }
-  free(held);
-  return held && r->to ? SN_OK : sn_fail_memory(err);
-}
-
 sn_status sn__caching_script_init(sn__caching_script *s, const sn_plan *plan, const sn_caching_load *load,
                                   sn_err *err) {
   *s = (sn__caching_script){
       .load = load, .plan = plan, .route = plan->route, .micro_batches = micro_batches(plan->route, load)};
-  if (plan->n_instrs <= MOST_INSTRS) s->requests = calloc(count_requests(plan, load) + 1, sizeof *s->requests);
+  if (plan->n_instrs <= MOST_INSTRS) s->requests = malloc((count_requests(plan, load) + 1) * sizeof *s->requests);
   if (!s->requests) return sn_fail_memory(err);
   write_requests(s);
-  return find_rounds(s, err);
+  return sn__caching_rounds_find(s, err);
 }
 
 void sn__caching_script_clear(sn__caching_script *s) {

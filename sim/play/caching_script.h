@@ -43,6 +43,9 @@ sn_status sn__caching_script_init(sn__caching_script *script, const sn_plan *pla
                                   sn_err *err);
 void sn__caching_script_clear(sn__caching_script *script);
 
+/* Of a script whose requests are written. None where the round behind asks for something else. */
+sn_status sn__caching_rounds_find(sn__caching_script *script, sn_err *err);
+
 static inline bool sn__caching_accumulates(const sn__caching_script *script) {
   return script->micro_batches > 1;
 }

@@ -79,16 +79,13 @@ static bool is_uneven(const sn_run *run) {
   return false;
 }
 
-/* In brief with one round for many, where they are alike; where they are not, or cannot be said to be, with all. */
+/* In brief with one round for many, where they are alike. */
 static sn_run *ask(maker *m, uint32_t stage) {
   sn_mesh mesh = m->all.options->iteration.mesh;
   mesh.stage = stage;
-  uint32_t running = m->brief ? sn_rounds_running(&mesh, m->all.micros) : m->all.micros;
-  sn_run *run = ask_running(m, stage, running);
-  bool is_answer = run ? !is_uneven(run) : m->err->code == SN_NO_MEMORY;
-  if (is_answer || running == m->all.micros) return run;
+  sn_run *run = ask_running(m, stage, m->brief ? sn_rounds_running(&mesh, m->all.micros) : m->all.micros);
+  if (!run || !is_uneven(run)) return run;
   sn_run_free(run);
-  *m->err = (sn_err)SN_ERR_INIT;
   return ask_running(m, stage, m->all.micros);
 }
 
@@ -114,7 +111,7 @@ static void describe(const maker *m, uint32_t stage) {
 /* ---- together ---- */
 
 static sn_status join(const maker *m, uint32_t strategy, sn_result *result) {
-  const sn_result **own = calloc(m->all.stages, sizeof(const sn_result *));
+  const sn_result **own = calloc((size_t)m->all.stages + 1, sizeof(const sn_result *));
   if (!own) return sn_fail_memory(m->err);
   for (uint32_t s = 0; s < m->all.stages; s++) {
     assert(m->of[s]);
