@@ -297,34 +297,14 @@ static bool is_on_stage(const sn_route *route, const sn_units *units, uint32_t u
   return true;
 }
 
-/* What a stage hands on, which it keeps until its backward. */
-static bool *find_handed(const sn_route *route) {
-  bool *handed = calloc((size_t)route->n_tensors + 1, sizeof *handed);
-  for (uint32_t s = 0; handed && s < route->n_steps; s++) {
-    const sn_step *step = &route->steps[s];
-    if (step->kernel == SN_TRANSFER && route->transfers[step->sum].kind == SN_SEND)
-      handed[route->accesses[step->first_access].tensor] = true;
-  }
-  return handed;
-}
-
-/* All that the step makes is still there. */
-static bool is_there(const sn_route *route, uint32_t s, const bool *handed) {
-  const sn_step *step = &route->steps[s];
-  const sn_access *all = &route->accesses[step->first_access];
-  bool there = true;
-  for (uint32_t i = 0; i < step->n_accesses; i++) there = there && (all[i].mode == SN_READ || handed[all[i].tensor]);
-  return there;
-}
-
 /* The unit of the whole, as the micro-batch ran it. */
 static sn_status rerun_staged(maker *m, const sn_route *whole, const sn_units *units, uint32_t unit, uint32_t micro,
-                              uint32_t at_step, const bool *handed) {
+                              uint32_t at_step) {
   uint32_t end = rerun_end(whole, units->first[unit], units->first[unit + 1]);
   sn_status status = SN_OK;
   for (uint32_t s = units->first[unit]; s < end && status == SN_OK; s++) {
     uint32_t own = sn_route_run_of(m->route, micro, s);
-    if (own != SN_NONE && !is_there(m->route, own, handed)) status = add_execution(m, own, at_step, true);
+    if (own != SN_NONE) status = add_execution(m, own, at_step, true);
   }
   return status;
 }
@@ -335,8 +315,7 @@ static sn_status make_staged_executions(maker *m, const sn_units *units, const b
   while (whole->micros > 0) whole = whole->whole;
   origin *of = find_origins(route, whole);
   uint32_t *next = malloc(((size_t)route->micros + 1) * sizeof *next);
-  bool *handed = find_handed(route);
-  sn_status status = of && next && handed ? SN_OK : sn_fail_memory(m->err);
+  sn_status status = of && next ? SN_OK : sn_fail_memory(m->err);
   for (uint32_t i = 0; i < route->micros && status == SN_OK; i++) next[i] = units->count;
   for (uint32_t s = 0; s < route->n_steps && status == SN_OK; s++) {
     bool backward = of[s].step != SN_NONE && route->steps[s].pass == SN_BACKWARD && needs_forward(route, s);
@@ -344,10 +323,9 @@ static sn_status make_staged_executions(maker *m, const sn_units *units, const b
     bool enters = backward && unit < next[of[s].micro];
     if (enters) next[of[s].micro] = unit;
     if (enters && !sn_units_stays(units, unit) && (!again || again[unit]) && is_on_stage(route, units, unit))
-      status = rerun_staged(m, whole, units, unit, of[s].micro, s, handed);
+      status = rerun_staged(m, whole, units, unit, of[s].micro, s);
     if (status == SN_OK) status = add_execution(m, s, s, false);
   }
-  free(handed);
   free(of);
   free(next);
   return status;
