@@ -286,10 +286,9 @@ sn_costs *sn_costs_new_in(const sn_net *net, const sn_device *device, sn_iterati
     costs->precision = iteration.precision;
     costs->kept_bytes = sn_iteration_kept_bytes(iteration);
     costs->inference = iteration.inference;
-    const sn_mesh *mesh = &iteration.mesh;
-    costs->batches = mesh->micros > 0 ? mesh->micros + mesh->idle : sn_iteration_batches(iteration);
+    costs->batches = sn_iteration_micros(iteration);
     costs->masters = sn_iteration_keeps_masters(iteration);
-    costs->ranks = sn_mesh_size(mesh, SN_MESH_TP);
+    costs->ranks = sn_mesh_size(&iteration.mesh, SN_MESH_TP);
     costs->device = device;
     costs->host_ns = sn_host_ns(device, sn_iteration_host_us(iteration));
     costs->layers = sn_arena_alloc(arena, net->n_layers, sizeof(layer_cost *));

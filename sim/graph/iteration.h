@@ -78,4 +78,10 @@ static inline uint32_t sn_iteration_batches(sn_iteration iteration) {
   return sn_iteration_accumulates(iteration) ? iteration.accumulate : 1;
 }
 
+/* The same, of a pipeline's stage those that its mesh has. */
+static inline uint32_t sn_iteration_micros(sn_iteration iteration) {
+  const sn_mesh *mesh = &iteration.mesh;
+  return mesh->micros > 0 ? mesh->micros + mesh->idle : sn_iteration_batches(iteration);
+}
+
 #endif
