@@ -52,6 +52,18 @@ static bool is_staged(const sn_answer_wish *wish) {
   return sn_mesh_size(&wish->asked.options->iteration.mesh, SN_MESH_PP) > 1;
 }
 
+/* Each stage's plan has all micro-batches, and each batch tried has one of each stage. */
+static bool is_long(const sn_answer_wish *wish) {
+  uint64_t layers = wish->asked.net->n_layers;
+  return is_staged(wish) && layers * sn_iteration_batches(wish->asked.options->iteration) > SN_ANSWER_LAYERS;
+}
+
+/* It fits, and nothing more is looked for. */
+static bool is_enough(const sn_answer_wish *wish, const sn_result *r) {
+  return is_long(wish) && r->fits &&
+         sn_answer_verdict(r->least_device_bytes, wish->asked.device->memory_bytes) == SN_VERDICT_YES;
+}
+
 static sn_status look_at_all(finder *f) {
   const sn_asked *a = &f->wish->asked;
   f->results = sn_arena_alloc(f->arena, a->n_strategies, sizeof *f->results);
@@ -103,7 +115,7 @@ static sn_status find_changes(finder *f, const sn_fit *fit, sn_answer *answer, s
                                  .stands = a->strategies[f->stands],
                                  .as_is = r,
                                  .verdict = answer->verdict,
-                                 .largest = &fit->answers[0],
+                                 .largest = fit ? &fit->answers[0] : NULL,
                                  .planner = f->planner,
                                  .arena = f->arena};
   const char *left_out = "";
@@ -169,12 +181,12 @@ static sn_status add_bands(const finder *f, sn_answer *answer) {
 static sn_status search(finder *f, sn_answer *answer) {
   sn_answer_change *changes = sn_arena_alloc(f->arena, SN_ANSWER_CHANGES + 1, sizeof *changes);
   if (!changes) return sn_fail_memory(f->err);
-  sn_fit *fit = find_largest(f);
-  if (fit) {
-    const sn_fit_answer *best = sn_fit_best(fit);
+  answer->searched = !is_enough(f->wish, &f->results[f->stands]);
+  sn_fit *fit = answer->searched ? find_largest(f) : NULL;
+  if (f->err->code == SN_OK) {
+    const sn_fit_answer *best = fit ? sn_fit_best(fit) : NULL;
     answer->largest_batch = best ? best->search.value : 0;
     answer->largest_host_bytes = best && best->result ? best->result->host_bytes : 0;
-    answer->searched = true;
     answer->changes = changes;
     find_changes(f, fit, answer, changes);
     bool pytorch = f->err->code == SN_OK && f->wish->runtime == SN_RUNTIME_PYTORCH;
@@ -211,8 +223,9 @@ static const char *assumed_of(const sn_record *record, sn_arena *arena) {
 static const char *note_of(const sn_answer_wish *wish, const sn_result *r, sn_arena *arena) {
   const sn_net *net = wish->asked.net;
   if (is_staged(wish))
-    return sn_arena_print(arena, "the fullest is stage %" PRIu32 " of %" PRIu32 ", counted from 0", r->shared.stage,
-                          sn_mesh_size(&wish->asked.options->iteration.mesh, SN_MESH_PP));
+    return sn_arena_print(arena, "the fullest is stage %" PRIu32 " of %" PRIu32 ", counted from 0%s", r->shared.stage,
+                          sn_mesh_size(&wish->asked.options->iteration.mesh, SN_MESH_PP),
+                          is_enough(wish, r) ? "; for its largest batch ask snsim fit --max batch" : "");
   if (!net->recorded) return "";
   const sn_record *record = net->recorded->record;
   const char *compiled =

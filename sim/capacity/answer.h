@@ -20,7 +20,8 @@
  * what fits, ranked by images/s, then by memory. Where the answer is yes the first change is none, and those behind it,
  * at most SN_ANSWER_GAINS, say what else there is to gain. Other runtimes have one: the strategy that they choose.
  *
- * Networks of more than SN_ANSWER_LAYERS layers get a verdict alone: a plan of them takes seconds.
+ * Networks of more than SN_ANSWER_LAYERS layers get a verdict alone: a plan of them takes seconds. Of a pipeline of as many
+ * layers, each counted once a micro-batch, that fits, the largest batch is not looked for, nor what asks for other plans.
  */
 #ifndef SN_SIM_CAPACITY_ANSWER_H
 #define SN_SIM_CAPACITY_ANSWER_H
@@ -86,7 +87,7 @@ typedef struct sn_answer {
   uint64_t largest_host_bytes; /* of the host's memory that the largest batch takes; it is not limited by it */
   bool fp32_loss; /* the network's loss has its input made float32, of which the precision is not (models/net/net.h) */
   bool eager_attention; /* one of transformers' networks keeps its scores: attn_implementation="eager" */
-  bool searched;        /* largest batch and changes were looked for */
+  bool searched;        /* the largest batch was looked for, and all changes */
   uint32_t n_changes;
   const sn_answer_change *changes;
   const char *moment;     /* of the groups: "when backward begins"; "": there are none, the runtime is another */

@@ -130,7 +130,8 @@ static sn_status add_all_blocks(search *s) {
   sn__loop way = sn__loop_as_asked(&s->ways);
   bool plain = way.strategy.recompute == SN_RECOMPUTE_NONE;
   way.strategy.recompute = SN_RECOMPUTE_UNITS;
-  if (!plain || !is_allowed(&way) || count_blocks(s) != SN_OK || s->ways.blocks == 0) return s->err->code;
+  bool brief = is_staged(s) && !s->w->largest && !sn__loop_known(&s->ways, way.strategy);
+  if (!plain || brief || !is_allowed(&way) || count_blocks(s) != SN_OK || s->ways.blocks == 0) return s->err->code;
   if (sn__loop_play(&s->ways, &way, &r) != SN_OK) return s->err->code;
   s->all_blocks_bytes = r.least_device_bytes;
   return fits(s, &r) ? add(s, &way, &r) : SN_OK;
@@ -360,7 +361,7 @@ static bool is_gain(const search *s, const sn_answer_change *c) {
 /* Stages wait less for each other where there are more micro-batches: of one image each, where that is faster. */
 static sn_status add_least_parts(search *s) {
   uint32_t batch = s->asked->net->batch, before = s->count;
-  if (!is_staged(s) || batch == 1) return SN_OK;
+  if (!is_staged(s) || batch == 1 || !s->w->largest) return SN_OK;
   if (add_parts(s, sn__loop_as_asked(&s->ways), batch) != SN_OK) return s->err->code;
   if (s->count > before && !is_faster(s, &s->all[before].change)) s->count = before;
   return SN_OK;

@@ -35,7 +35,10 @@ typedef struct sn__loop_changes {
 
 sn__loop sn__loop_as_asked(const sn__loop_changes *ways);
 
-/* Plans, checks and plays. */
+/* The result of a strategy that was asked about; NULL: it was not, or nobody has its result. */
+const sn_result *sn__loop_known(const sn__loop_changes *ways, sn_strategy strategy);
+
+/* Plans, checks and plays, unless that is known. */
 sn_status sn__loop_play(const sn__loop_changes *ways, const sn__loop *way, sn_result *result);
 
 /* What it is called: "checkpoint all 12 blocks, kept in host memory"; NULL: no memory. */

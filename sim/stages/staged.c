@@ -15,15 +15,12 @@ struct sn_staged {
   sn_planner **planners;
 };
 
-static sn_status open_stages(sn_staged *s, sn_err *err) {
-  s->options = calloc(s->count, sizeof *s->options);
-  if (!s->options) return sn_fail_memory(err);
-  for (uint32_t i = 0; i < s->count; i++) {
-    s->options[i] = sn_stages_options(s->whole, i);
-    s->planners[i] = sn_planner_new_stage(i > 0 ? s->planners[0] : NULL, s->net, s->device, &s->options[i], err);
-    if (!s->planners[i]) return err->code;
-  }
-  return SN_OK;
+/* Made when it is asked: of the others too, what all share is the first one's. */
+static sn_planner *stage_of(sn_staged *s, uint32_t i, sn_err *err) {
+  if (s->planners[i]) return s->planners[i];
+  if (i > 0 && !stage_of(s, 0, err)) return NULL;
+  s->options[i] = sn_stages_options(s->whole, i);
+  return s->planners[i] = sn_planner_new_stage(i > 0 ? s->planners[0] : NULL, s->net, s->device, &s->options[i], err);
 }
 
 sn_staged *sn_staged_new(sn_staged *like, const sn_net *net, const sn_device *device, const sn_options *options,
@@ -33,14 +30,12 @@ sn_staged *sn_staged_new(sn_staged *like, const sn_net *net, const sn_device *de
   *s = (sn_staged){
       .net = net, .device = device, .whole = options, .count = sn_mesh_size(&options->iteration.mesh, SN_MESH_PP)};
   s->planners = calloc(s->count, sizeof(sn_planner *));
-  if (!s->planners)
+  s->options = calloc(s->count, sizeof *s->options);
+  if (!s->planners || !s->options)
     sn_fail_memory(err);
-  else if (s->count > 1)
-    open_stages(s, err);
-  else if (like)
-    s->planners[0] = sn_planner_new_like(like->planners[0], net, err);
-  else
-    s->planners[0] = sn_planner_new(net, device, options, err);
+  else if (s->count == 1)
+    s->planners[0] =
+        like ? sn_planner_new_like(like->planners[0], net, err) : sn_planner_new(net, device, options, err);
   if (err->code == SN_OK) return s;
   sn_staged_free(s);
   return NULL;
@@ -73,7 +68,8 @@ sn_status sn_staged_fits(sn_staged *s, sn_strategy strategy, uint64_t memory, sn
   *need = (sn_need){.fits = true, .slack_bytes = INT64_MAX};
   for (uint32_t i = 0; i < s->count && need->slack_bytes >= 0; i++) {
     sn_need own;
-    if (sn_planner_fits(s->planners[i], strategy, memory, &own, err) != SN_OK) return err->code;
+    sn_planner *planner = stage_of(s, i, err);
+    if (!planner || sn_planner_fits(planner, strategy, memory, &own, err) != SN_OK) return err->code;
     add_need(need, own);
   }
   return SN_OK;
@@ -83,7 +79,8 @@ sn_status sn_staged_least(sn_staged *s, sn_strategy strategy, uint64_t *memory, 
   *memory = 0;
   for (uint32_t i = 0; i < s->count; i++) {
     uint64_t own;
-    if (sn_planner_least(s->planners[i], strategy, &own, err) != SN_OK) return err->code;
+    sn_planner *planner = stage_of(s, i, err);
+    if (!planner || sn_planner_least(planner, strategy, &own, err) != SN_OK) return err->code;
     if (own > *memory) *memory = own;
     if (own > 0) continue;
     *memory = 0; /* whatever the others need */
@@ -96,7 +93,8 @@ sn_status sn_staged_bound(sn_staged *s, sn_strategy strategy, uint64_t *memory, 
   *memory = 0;
   for (uint32_t i = 0; i < s->count; i++) {
     uint64_t own;
-    if (sn_planner_bound(s->planners[i], strategy, &own, err) != SN_OK) return err->code;
+    sn_planner *planner = stage_of(s, i, err);
+    if (!planner || sn_planner_bound(planner, strategy, &own, err) != SN_OK) return err->code;
     if (own > *memory) *memory = own;
   }
   return SN_OK;
@@ -108,7 +106,8 @@ static sn_status find_fullest(sn_staged *s, sn_strategy strategy, uint64_t memor
   *stage = 0;
   for (uint32_t i = 0; i < s->count; i++) {
     sn_need own;
-    if (sn_planner_fits(s->planners[i], strategy, memory, &own, err) != SN_OK) return err->code;
+    sn_planner *planner = stage_of(s, i, err);
+    if (!planner || sn_planner_fits(planner, strategy, memory, &own, err) != SN_OK) return err->code;
     bool more = own.fits == fullest.fits ? own.slack_bytes < fullest.slack_bytes : fullest.fits;
     if (more) *stage = i, fullest = own;
   }
@@ -119,7 +118,8 @@ sn_status sn_staged_binding(sn_staged *s, sn_strategy strategy, uint64_t memory,
                             sn_err *err) {
   uint32_t stage = 0;
   if (s->count > 1 && find_fullest(s, strategy, memory, &stage, err) != SN_OK) return err->code;
-  if (sn_planner_binding(s->planners[stage], strategy, memory, arena, binding, err) != SN_OK) return err->code;
+  sn_planner *planner = stage_of(s, stage, err);
+  if (!planner || sn_planner_binding(planner, strategy, memory, arena, binding, err) != SN_OK) return err->code;
   if (s->count == 1) return SN_OK;
   binding->stage = stage;
   binding->stages = s->count;
@@ -128,8 +128,10 @@ sn_status sn_staged_binding(sn_staged *s, sn_strategy strategy, uint64_t memory,
 
 sn_status sn_staged_alike(sn_staged *s, sn_strategy a, sn_strategy b, bool *alike, sn_err *err) {
   *alike = true;
-  for (uint32_t i = 0; i < s->count && *alike; i++)
-    if (sn_planner_alike(s->planners[i], a, b, alike, err) != SN_OK) return err->code;
+  for (uint32_t i = 0; i < s->count && *alike; i++) {
+    sn_planner *planner = stage_of(s, i, err);
+    if (!planner || sn_planner_alike(planner, a, b, alike, err) != SN_OK) return err->code;
+  }
   return SN_OK;
 }
 
@@ -140,10 +142,11 @@ static sn_status play_stages(sn_staged *s, sn__together *all, sn_strategy strate
                              sn_result *results, sn_err *err) {
   uint64_t least = 0;
   for (uint32_t i = 0; i < s->count; i++) {
+    sn_planner *planner = stage_of(s, i, err);
     s->options[i].least_of_interest = least;
-    if (sn_planner_result(s->planners[i], strategy, memory, arena, &results[i], err) != SN_OK) return err->code;
+    if (!planner || sn_planner_result(planner, strategy, memory, arena, &results[i], err) != SN_OK) return err->code;
     if (results[i].least_device_bytes > least) least = results[i].least_device_bytes;
-    const sn_route *route = sn_planner_route(s->planners[i], strategy, err);
+    const sn_route *route = sn_planner_route(planner, strategy, err);
     if (!route || sn__together_add(all, i, route, err) != SN_OK) return err->code;
   }
   return sn__together_judge(all, err);
