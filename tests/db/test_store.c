@@ -224,6 +224,8 @@ static void no_member_is_forgotten(void **unused) {
   MARK(covered, sn_result, shared.forward_ns);
   MARK(covered, sn_result, shared.backward_ns);
   MARK(covered, sn_result, shared.update_ns);
+  MARK(covered, sn_result, shared.first_ns);
+  MARK(covered, sn_result, shared.uneven);
   MARK(covered, sn_result, shared.weights_ns);
   assert_covered(covered, sizeof(sn_result));
   memset(covered, 0, sizeof covered);
