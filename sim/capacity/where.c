@@ -207,7 +207,7 @@ static void put_kept(search *s, uint32_t tensor) {
 
 static void put_tensor(search *s, uint32_t tensor) {
   const sn_tensor *t = &s->route->tensors[tensor];
-  if (t->role == SN_PARAMETER_GRADIENT)
+  if (t->role == SN_PARAMETER_GRADIENT || t->role == SN_SHARD || t->role == SN_SUMMED)
     put_kind(s, GRADIENTS, t->bytes, false);
   else if (sn_tensor_is_weight_cast(t))
     put_kind(s, COPIES, t->bytes, false);
