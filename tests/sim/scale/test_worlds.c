@@ -206,46 +206,6 @@ static void pipelines_are_ways(void **state) {
   sn_net_free(net);
 }
 
-static sn_ways *split_staged(const sn_net *net, const sn_device *device, uint32_t threads) {
-  sn_err err = SN_ERR_INIT;
-  sn_options options = options_of();
-  options.iteration.accumulate = 16;
-  const sn_ways_wish wish = {.spec = NET,
-                             .image = TOKENS,
-                             .net = net,
-                             .device = device,
-                             .options = &options,
-                             .gpus = 8,
-                             .strategies = strategies,
-                             .n_strategies = 2,
-                             .threads = threads};
-  sn_ways *ways = sn_ways_find(&wish, &err);
-  must(&err);
-  return ways;
-}
-
-/* Of several threads, some of which have meshes that do not fit. */
-static void threads_change_nothing(void **state) {
-  (void)state;
-  sn_net *net = load();
-  const sn_device device = device_with(UINT64_C(5) << 30);
-  sn_ways *one = split_staged(net, &device, 1), *four = split_staged(net, &device, 4);
-  assert_int_equal(one->n_all, four->n_all);
-  assert_int_equal(one->meshes, four->meshes);
-  assert_true(one->n_all > 0 && one->all[0].fits && !one->all[one->n_all - 1].fits);
-  for (uint32_t i = 0; i < one->n_all; i++) {
-    const sn_way *a = &one->all[i], *b = &four->all[i];
-    assert_string_equal(a->mesh.text, b->mesh.text);
-    assert_int_equal(a->batch, b->batch);
-    assert_int_equal(a->device_bytes, b->device_bytes);
-    assert_true(a->images_per_second == b->images_per_second && a->on_front == b->on_front && a->best == b->best);
-    assert_true(sn_strategy_same(a->strategy, b->strategy));
-  }
-  sn_ways_free(one);
-  sn_ways_free(four);
-  sn_net_free(net);
-}
-
 /* What states alone rule out has no plan, and none would fit. */
 static void hopeless_ways_are_not_planned(void **state) {
   (void)state;
@@ -271,7 +231,6 @@ int main(void) {
       cmocka_unit_test(the_fewest_are_found),           cmocka_unit_test(blocks_that_run_again_need_fewer),
       cmocka_unit_test(worlds_that_cannot_be_are_none), cmocka_unit_test(ways_are_ranked),
       cmocka_unit_test(hopeless_ways_are_not_planned),  cmocka_unit_test(pipelines_are_ways),
-      cmocka_unit_test(threads_change_nothing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
