@@ -37,8 +37,7 @@ static void throw(question * q, uint64_t *dice, sn_err *err) {
            doubles && nets[n].divides && prng_chance(dice, 50) ? ",tp=2" : "");
   q->net = nets[n].net;
   q->batch = nets[n].batch;
-  q->n_strategies =
-      strcmp(q->net, "tv_resnet18") == 0 ? 1 : 2; /* its blocks work in place, and do not run again here */
+  q->n_strategies = 2;
   q->options = (sn_options)SN_OPTIONS_INIT;
   q->options.iteration.accumulate = prng_from(dice, stages, 6 * stages + 20);
   q->options.iteration.precision = prng_chance(dice, 50) ? SN_BF16 : SN_FP32;
