@@ -4,13 +4,13 @@
 #include "base/units.h"
 #include "cli/capacity/capacity.h"
 #include "cli/capacity/gpus.h"
+#include "exec/machine/processors.h"
 #include "models/zoo/zoo.h"
 #include "sim/capacity/answer.h"
 #include "sim/parallel/times.h"
 #include "sim/scale/ways.h"
 
 #include <inttypes.h>
-#include <unistd.h>
 
 enum { SHOWN = 24 /* rows of the table */, ACCUMULATE = 4 /* a column of it */ };
 
@@ -38,11 +38,6 @@ static sn_status check_nodes(const sn_question *q, sn_err *err) {
   return SN_OK;
 }
 
-static uint32_t count_processors(void) {
-  long processors = sysconf(_SC_NPROCESSORS_ONLN);
-  return processors < 1 ? 1 : (uint32_t)processors;
-}
-
 static sn_ways *find(const sn_question *q, sn_err *err) {
   sn_strategy strategies[SN_ARGS_STRATEGIES];
   sn_ways_wish wish = {.spec = q->args->net,
@@ -53,7 +48,7 @@ static sn_ways *find(const sn_question *q, sn_err *err) {
                        .gpus = q->args->gpus,
                        .global_batch = q->args->global_batch,
                        .strategies = strategies,
-                       .threads = count_processors()};
+                       .threads = sn_processors_count()};
   if (check_nodes(q, err) != SN_OK) return NULL;
   if (sn_gpus_strategies(q, strategies, &wish.n_strategies, err) != SN_OK) return NULL;
   sn_out_progress("trying every split ...");
@@ -148,17 +143,26 @@ static sn_status print_table(const sn_question *q, const sn_ways *ways, const sn
   return status;
 }
 
+/* By the least with which it runs, which the table's column is not. */
+static void print_left(const sn_question *q, const sn_way *best, bool tight, FILE *out) {
+  char left[SN_UNIT_TEXT], least[SN_UNIT_TEXT];
+  uint64_t needed = best->result->least_device_bytes;
+  sn_print_bytes(q->device.memory_bytes - needed, left);
+  fprintf(out, tight ? "TIGHT: only %s a GPU are left, less than 3 %%" : "%s a GPU to spare", left);
+  if (needed < best->device_bytes) fprintf(out, ", as %s will do", sn_print_bytes(needed, least));
+  fputs("\n", out);
+}
+
 static sn_status print_best(const sn_question *q, const sn_ways *ways, FILE *out, sn_err *err) {
   const sn_way *best = best_of(q, ways);
-  char name[SN_STRATEGY_TEXT], left[SN_UNIT_TEXT];
+  char name[SN_STRATEGY_TEXT];
   if (!best) return SN_OK;
   bool tight = verdict_of(q, best) == SN_VERDICT_TIGHT;
   fprintf(out, "\nfastest that fits%s: --parallel %s --strategy %s --batch %" PRIu32, tight ? "" : " and leaves 3 %",
           best->mesh.text, sn_strategy_name(best->strategy, name), best->batch);
   if (q->args->global_batch) fprintf(out, " --accumulate %" PRIu32, best->accumulate);
   fputs("\n", out);
-  sn_print_bytes(q->device.memory_bytes - best->result->least_device_bytes, left);
-  fprintf(out, tight ? "TIGHT: only %s a GPU are left, less than 3 %%\n" : "%s a GPU to spare\n", left);
+  print_left(q, best, tight, out);
   sn_net *net = sn_net_load(q->args->net, best->batch, q->args->image, err);
   if (net) sn_gpus_print_calls(q, net, &best->mesh, best->strategy, best->accumulate, out, err);
   sn_net_free(net);

@@ -10,12 +10,12 @@
 #include "base/units.h"
 #include "cli/frame/file_conflict.h"
 #include "cli/options/gpu.h"
+#include "exec/machine/processors.h"
 
 #include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { PATH_ROOM = 4096 };
 
@@ -262,9 +262,8 @@ static void end_by(const sn_args *args, const sn_sweep_job *job, int number) {
 /* ---- the command ---- */
 
 static uint32_t choose_jobs(const sn_args *args) {
-  long processors = sysconf(_SC_NPROCESSORS_ONLN);
   if (args->jobs) return args->jobs;
-  return sn_ranks_launched() || processors < 1 ? 1 : (uint32_t)processors; /* mpirun's -n says how many */
+  return sn_ranks_launched() ? 1 : sn_processors_count(); /* mpirun's -n says how many */
 }
 
 /* The store, the grid and its text; job->text is NULL where that fails. A grid that makes no sense leaves no file. */

@@ -75,29 +75,27 @@ sn_status sn_staged_fits(sn_staged *s, sn_strategy strategy, uint64_t memory, sn
   return SN_OK;
 }
 
-sn_status sn_staged_least(sn_staged *s, sn_strategy strategy, uint64_t *memory, sn_err *err) {
+typedef sn_status bytes_of(sn_planner *planner, sn_strategy strategy, uint64_t *bytes, sn_err *err);
+
+/* The most of a stage; 0, no memory is enough, where that is so of any. */
+static sn_status most_of(sn_staged *s, bytes_of *ask, sn_strategy strategy, uint64_t *memory, sn_err *err) {
   *memory = 0;
   for (uint32_t i = 0; i < s->count; i++) {
     uint64_t own;
     sn_planner *planner = stage_of(s, i, err);
-    if (!planner || sn_planner_least(planner, strategy, &own, err) != SN_OK) return err->code;
-    if (own > *memory) *memory = own;
-    if (own > 0) continue;
-    *memory = 0; /* whatever the others need */
-    return SN_OK;
+    if (!planner || ask(planner, strategy, &own, err) != SN_OK) return err->code;
+    *memory = own > *memory || own == 0 ? own : *memory;
+    if (own == 0) return SN_OK;
   }
   return SN_OK;
 }
 
+sn_status sn_staged_least(sn_staged *s, sn_strategy strategy, uint64_t *memory, sn_err *err) {
+  return most_of(s, sn_planner_least, strategy, memory, err);
+}
+
 sn_status sn_staged_bound(sn_staged *s, sn_strategy strategy, uint64_t *memory, sn_err *err) {
-  *memory = 0;
-  for (uint32_t i = 0; i < s->count; i++) {
-    uint64_t own;
-    sn_planner *planner = stage_of(s, i, err);
-    if (!planner || sn_planner_bound(planner, strategy, &own, err) != SN_OK) return err->code;
-    if (own > *memory) *memory = own;
-  }
-  return SN_OK;
+  return most_of(s, sn_planner_bound, strategy, memory, err);
 }
 
 /* Of those that do not fit, where there are any, the one whose tensors lack most. */
