@@ -79,13 +79,10 @@ static void print_option(const sn_option *o, FILE *out) {
 }
 
 static void print_options(const sn_command *command, const sn_out *out) {
-  uint32_t count;
-  const sn_option *options = sn_option_table(&count);
   const char *group = "";
-  for (uint32_t i = 0; i < count; i++) {
-    if (!sn_option_belongs(&options[i], command)) continue;
-    if (strcmp(group, options[i].group) != 0) print_title(out, group = options[i].group);
-    print_option(&options[i], out->stream);
+  for (const sn_option *o = sn_option_next(command, NULL); o; o = sn_option_next(command, o)) {
+    if (strcmp(group, o->group) != 0) print_title(out, group = o->group);
+    print_option(o, out->stream);
   }
 }
 

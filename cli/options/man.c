@@ -106,13 +106,11 @@ static void put_option(FILE *out, const sn_option *option) {
 }
 
 static void put_options(FILE *out) {
-  uint32_t count;
-  const sn_option *options = sn_option_table(&count);
   const char *group = "";
   fputs(".SH OPTIONS\n", out);
-  for (uint32_t i = 0; i < count; i++) {
-    if (strcmp(group, options[i].group) != 0) fprintf(out, ".SS %s\n", group = options[i].group);
-    put_option(out, &options[i]);
+  for (const sn_option *o = sn_option_next(NULL, NULL); o; o = sn_option_next(NULL, o)) {
+    if (strcmp(group, o->group) != 0) fprintf(out, ".SS %s\n", group = o->group);
+    put_option(out, o);
   }
 }
 

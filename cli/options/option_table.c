@@ -295,23 +295,26 @@ static const sn_option options[] = {
      "Batches that an update is made of, one after the other, their gradients added up: a batch of N times --batch for "
      "the memory of one, and of the gradients. Default: 1.",
      sn__parse_accumulate, offsetof(sn_args, options.iteration.accumulate)},
-    {"precision", "fp32|tf32|tf32-conv|bf16|fp16|amp-bf16|amp-fp16", 0,
+    {"precision", "fp32|tf32|tf32-conv|bf16|fp16|bf16-master|amp-bf16|amp-fp16", 0,
      SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_GRAPH |
          SN_CMD_MEMCOST,
      "How",
      "Bytes of what is trained: four (fp32; tf32 with tensor cores; tf32-conv with tensor cores for convolutions "
-     "alone, where the GPU has them), two (bf16, fp16), or by operation, as PyTorch's autocast has it (amp-bf16, "
+     "alone, where the GPU has them), two (bf16, fp16), two beside weights of four that are updated (bf16-master: of "
+     "several GPUs, where shards have four), or by operation, as PyTorch's autocast has it (amp-bf16, "
      "amp-fp16), of PyTorch's strategies. Published systems have four. Default: tf32-conv, as PyTorch starts, of "
      "questions about PyTorch; else fp32.",
      sn__parse_condition, 0},
-    {"gpus", "N", 0, SN_CMD_ADVISE, "How",
-     "How to split over so many GPUs of the cluster: every dp and fsdp whose product they are, blocks run again or "
-     "not, and 1, 2, 4 .. images at once of a GPU, up to --batch and as far as they fit; fastest first.",
+    {"gpus", "N", 0, SN_CMD_ADVISE, "Several GPUs",
+     "How to split over so many GPUs of the cluster: every tp, fsdp and dp whose product they are, where an update has "
+     "several batches every pp too, blocks run again or not, and 1, 2, 4 .. images at once of a GPU, as far as they "
+     "fit; "
+     "fastest first.",
      sn__parse_list, offsetof(sn_args, axes[SN_AXIS_GPUS])},
-    {"global-batch", "N", 0, SN_CMD_ADVISE, "How",
+    {"global-batch", "N", 0, SN_CMD_ADVISE, "Several GPUs",
      "With --gpus: images an update of all GPUs. Each way then accumulates as many batches as that takes.",
      sn__parse_size, offsetof(sn_args, global_batch)},
-    {"parallel", "KEY=N,..", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP, "How",
+    {"parallel", "KEY=N,..", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP, "Several GPUs",
      "On several GPUs, and what the fullest of them holds: fsdp=N, PyTorch's fully_shard() of each block (with "
      "reshard=yes|no|N, keep-last=yes, prefetch=K, reduce=bf16); dp=N, DistributedDataParallel (bucket=25MiB, "
      "view=yes); both, HSDP; tp=N, products of decoders divided (loss=whole, gathered=again); pp=N, a pipeline "
@@ -319,11 +322,11 @@ static const sn_option options[] = {
      "gpus looks "
      "for: fsdp,prefetch=2. docs/parallel.md.",
      sn__parse_scheme, 0},
-    {"cluster", "CLUSTER|FILE.json", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP, "How",
+    {"cluster", "CLUSTER|FILE.json", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP, "Several GPUs",
      "Of several GPUs: which they are and how fast they speak to each other (`snsim list clusters`). Default: the "
      "known one of this GPU, else PCIe is assumed.",
      sn__parse_cluster, 0},
-    {"nodes", "N", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE, "How",
+    {"nodes", "N", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE, "Several GPUs",
      "Of the cluster. Default: as many as are filled.", sn__parse_nodes, offsetof(sn_args, nodes)},
     {"freeze", "GLOB,..", 0,
      SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP | SN_CMD_GRAPH | SN_CMD_RUN | SN_CMD_VALIDATE, "How",

@@ -21,6 +21,29 @@ bool sn_option_belongs(const sn_option *option, const sn_command *command) {
   return (option->commands & command->bit) != 0;
 }
 
+/* The first option at or behind a place that belongs and is of the group. */
+static const sn_option *find_option(const sn_command *command, uint32_t from, const char *group) {
+  uint32_t count;
+  const sn_option *all = sn_option_table(&count);
+  for (uint32_t i = from; i < count; i++)
+    if ((!command || sn_option_belongs(&all[i], command)) && strcmp(all[i].group, group) == 0) return &all[i];
+  return NULL;
+}
+
+const sn_option *sn_option_next(const sn_command *command, const sn_option *option) {
+  uint32_t count, from = 0;
+  const sn_option *all = sn_option_table(&count);
+  if (option) {
+    const sn_option *same = find_option(command, (uint32_t)(option - all) + 1, option->group);
+    if (same) return same;
+    from = (uint32_t)(find_option(command, 0, option->group) - all) + 1;
+  }
+  for (uint32_t i = from; i < count; i++)
+    if ((!command || sn_option_belongs(&all[i], command)) && find_option(command, 0, all[i].group) == &all[i])
+      return &all[i];
+  return NULL;
+}
+
 enum { MOST_OPTIONS = 176 };
 
 /* What the parser knows while it goes along argv. */

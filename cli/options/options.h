@@ -199,6 +199,9 @@ const sn_option *sn_option_table(uint32_t *count);
 /* SN_BAD_USAGE with the nearest name for an unknown one; NULL then. */
 const sn_command *sn_command_find(const char *name, sn_err *err);
 bool sn_option_belongs(const sn_option *option, const sn_command *command);
+/* The options of a command, of all for NULL, group by group: behind that one the next, the first behind NULL. Groups come
+ * in the order of their first options. NULL behind the last. */
+const sn_option *sn_option_next(const sn_command *command, const sn_option *option);
 /* How many operands the command's row asks for and allows. */
 void sn_command_operands(const sn_command *command, uint32_t *least, uint32_t *most);
 
