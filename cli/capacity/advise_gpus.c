@@ -158,7 +158,7 @@ static sn_status print_best(const sn_question *q, const sn_ways *ways, FILE *out
   char name[SN_STRATEGY_TEXT];
   if (!best) return SN_OK;
   bool tight = verdict_of(q, best) == SN_VERDICT_TIGHT;
-  fprintf(out, "\nfastest that fits%s: --parallel %s --strategy %s --batch %" PRIu32, tight ? "" : " and leaves 3 %",
+  fprintf(out, "fastest that fits%s: --parallel %s --strategy %s --batch %" PRIu32, tight ? "" : " and leaves 3 %",
           best->mesh.text, sn_strategy_name(best->strategy, name), best->batch);
   if (q->args->global_batch) fprintf(out, " --accumulate %" PRIu32, best->accumulate);
   fputs("\n", out);
@@ -166,14 +166,16 @@ static sn_status print_best(const sn_question *q, const sn_ways *ways, FILE *out
   sn_net *net = sn_net_load(q->args->net, best->batch, q->args->image, err);
   if (net) sn_gpus_print_calls(q, net, &best->mesh, best->strategy, best->accumulate, out, err);
   sn_net_free(net);
+  fputs("\n", out);
   return err->code;
 }
 
 static void print_all(const sn_question *q, const sn_ways *ways, const sn_out *out, sn_err *err) {
   FILE *f = out->stream;
   print_heading(q, f);
+  if (print_best(q, ways, f, err) != SN_OK) return;
   print_count(ways, f);
-  if (print_table(q, ways, out, err) != SN_OK || print_best(q, ways, f, err) != SN_OK) return;
+  if (print_table(q, ways, out, err) != SN_OK) return;
   fputs("\no: no other is as fast with less memory; t: tight, it leaves less than 3 %; x: too large, by its plan, or > "
         "by what no plan "
         "goes below\n"

@@ -130,12 +130,9 @@ static void print_option(const char *before, const sn_world *w, bool strategy, F
 
 static sn_status print_answer(const asked *a, FILE *out, sn_err *err) {
   const sn_worlds *w = a->worlds;
-  fputs("\n", out);
-  if (w->least)
-    print_option("fewest: ", w->least, a->q.args->n_strategies > 1, out);
-  else
-    fputs("none of them is enough as it stands\n", out);
+  if (w->least) print_option("fewest: ", w->least, a->q.args->n_strategies > 1, out);
   if (w->leanest) print_option("fewest where blocks run again: ", w->leanest, true, out);
+  if (!w->least) fputs("none of them is enough as it stands\n", out);
   print_below(a, out);
   const sn_world *told = w->least ? w->least : w->leanest;
   return told ? sn_gpus_print_calls(&a->q, a->q.net, &told->mesh, told->strategy, a->q.options.iteration.accumulate,
@@ -145,7 +142,9 @@ static sn_status print_answer(const asked *a, FILE *out, sn_err *err) {
 
 static sn_status print_all(const asked *a, const sn_out *out, sn_err *err) {
   print_heading(a, out->stream);
-  if (print_table(a, out, err) != SN_OK || print_answer(a, out->stream, err) != SN_OK) return err->code;
+  if (print_answer(a, out->stream, err) != SN_OK) return err->code;
+  fputs("\n", out->stream);
+  if (print_table(a, out, err) != SN_OK) return err->code;
   fputs("\n", out->stream);
   sn_gpus_print_notes(&a->scheme, out->stream);
   return SN_OK;

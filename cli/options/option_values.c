@@ -42,6 +42,9 @@ static sn_status check_gpu(const char *what, const char *text, bool shares, sn_e
                  what, text, count > 1 ? count : 8, count > 1 ? count : 8);
 }
 
+/* Images that a GPU may have at once where advise looks for how many, unless --batch says. */
+enum { ADVISED_BATCH = 1024 };
+
 /* Of advise how many there are, of sweep which. */
 sn_status sn__take_gpus(sn_args *args, sn_err *err) {
   const sn_args_lists *list = &args->axes[SN_AXIS_GPUS];
@@ -52,8 +55,10 @@ sn_status sn__take_gpus(sn_args *args, sn_err *err) {
   const char *text = list->texts[list->count - 1];
   uint64_t gpus;
   if (*text && !text[strspn(text, "0123456789")]) {
-    if (sn_parse_count(text, "--gpus", 2, SN_MESH_MOST, &gpus, err) == SN_OK) args->gpus = (uint32_t)gpus;
-    return err->code;
+    if (sn_parse_count(text, "--gpus", 2, SN_MESH_MOST, &gpus, err) != SN_OK) return err->code;
+    args->gpus = (uint32_t)gpus;
+    if (args->batch == 0) args->batch = ADVISED_BATCH;
+    return SN_OK;
   }
   return sn_fail(err, SN_BAD_USAGE,
                  "--gpus: \"%.40s\" is not how many GPUs share, as --gpus 8; which they are: --gpu %.40s", text, text);
