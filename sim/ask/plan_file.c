@@ -297,8 +297,7 @@ static sn_status play_in(sn_plan_file *file, const sn_device *device, const sn_t
                            .times = times};
   sn_trace trace;
   choose_algorithms(file);
-  sn_status status = sn_trace_init(&trace, file->plan, err);
-  if (status == SN_OK) status = sn_play(file->plan, sn_device_model_backend(&model), &trace, err);
+  sn_status status = sn_device_model_play(&model, file->plan, sn_iteration_batches(o->iteration), &trace, err);
   if (status == SN_OK) status = fill_result(file, device, &trace, arena, result, err);
   if (status == SN_OK) *timeline = sn_timeline_new(file->plan, &trace, err);
   sn_trace_clear(&trace);

@@ -188,28 +188,31 @@ static void add_memory(const sn_result_source *s, sn_result *r) {
 /* What the instructions of a kind take together. */
 typedef struct taken {
   int64_t updates, out, in;
-  int64_t first_update; /* when it begins; the end where there is none */
 } taken;
 
 static taken add_spans(const sn_plan *plan, const sn_trace *trace) {
-  taken t = {.first_update = trace->end_ns};
+  taken t = {0};
   for (uint32_t i = 0; i < plan->n_instrs; i++) {
     const sn_instr *instr = &plan->instrs[i];
-    int64_t begin = trace->spans[i].begin_ns, ns = trace->spans[i].end_ns - begin;
+    int64_t ns = trace->spans[i].end_ns - trace->spans[i].begin_ns;
     if (instr->kind == SN_COPY_OUT) t.out += ns;
     if (instr->kind == SN_COPY_IN) t.in += ns;
     if (instr->kind != SN_COMPUTE || plan->route->steps[instr->id].pass != SN_UPDATE) continue;
-    if (begin < t.first_update) t.first_update = begin;
-    t.updates += ns;
+    t.updates += sn_lane_transfers((sn_lane)instr->lane) ? 0 : ns; /* zero gathers behind them */
   }
   return t;
 }
 
+/* Of a batch that another one follows. */
+static const sn_trace *before_of(const sn_trace *trace) {
+  return trace->before ? trace->before : trace;
+}
+
 /* Of all lanes that compute. */
-static int64_t busy_computing(const sn_result_source *s) {
-  int64_t busy = s->trace->busy_ns[SN_LANE_COMPUTE];
-  for (uint32_t lane = SN_LANE_COMPUTE2; lane < sn_plan_lanes(s->plan); lane++)
-    if (sn_lane_computes((sn_lane)lane)) busy += s->trace->busy_ns[lane];
+static int64_t busy_computing(const sn_plan *plan, const sn_trace *trace) {
+  int64_t busy = trace->busy_ns[SN_LANE_COMPUTE];
+  for (uint32_t lane = SN_LANE_COMPUTE2; lane < sn_plan_lanes(plan); lane++)
+    if (sn_lane_computes((sn_lane)lane)) busy += trace->busy_ns[lane];
   return busy;
 }
 
@@ -298,21 +301,33 @@ static void add_stage(const sn_result_source *s, sn_shared_row *shared) {
   shared->update_ns = s->trace->end_ns - t.end;
 }
 
-/* What crosses links. Behind every batch, which all have the last one's transfers. */
+/* Of lanes of transfers, without what follows the updates. */
+static int64_t busy_transferring(const sn_plan *plan, const sn_trace *trace) {
+  int64_t busy = 0;
+  for (uint32_t i = 0; i < plan->n_instrs; i++) {
+    const sn_instr *instr = &plan->instrs[i];
+    bool moves = instr->kind == SN_COMPUTE && sn_lane_transfers((sn_lane)instr->lane);
+    if (moves && plan->route->steps[instr->id].pass != SN_UPDATE)
+      busy += trace->spans[i].end_ns - trace->spans[i].begin_ns;
+  }
+  return busy;
+}
+
+/* What crosses links. */
 static void add_transfers(const sn_result_source *s, sn_result *r) {
   const sn_route *route = s->plan->route;
   sn_shared_row *shared = &r->shared;
   uint32_t batches = sn_iteration_batches(s->iteration);
   if (!route->mesh) return;
-  const sn_traffic_sums sums = sn_traffic_of(route);
+  const sn_traffic_sums sums = sn_traffic_of(route, batches);
   shared->world = sn_mesh_world(route->mesh);
   shared->groups = route->n_groups;
-  const uint32_t zero = route->mesh->zero; /* gathers behind updates, stage 2 reduces behind every batch */
-  shared->gathered_bytes = (zero ? 1 : batches) * sums.bytes[SN_ALL_GATHER];
-  shared->scattered_bytes = (zero > 1 ? batches : 1) * sums.bytes[SN_REDUCE_SCATTER];
+  shared->gathered_bytes = sums.bytes[SN_ALL_GATHER];
+  shared->scattered_bytes = sums.bytes[SN_REDUCE_SCATTER];
   shared->reduced_bytes = sums.bytes[SN_ALL_REDUCE];
-  shared->sent_bytes = batches * (sums.bytes[SN_SEND] + sums.bytes[SN_RECEIVE]);
+  shared->sent_bytes = sums.bytes[SN_SEND] + sums.bytes[SN_RECEIVE];
   for (uint32_t lane = SN_CORUN_LANES; lane < SN_LANES; lane++) shared->transfer_ns += s->trace->busy_ns[lane];
+  shared->transfer_ns += (batches - 1) * busy_transferring(s->plan, before_of(s->trace));
   const rounds_taken others = take_rounds(s);
   int64_t iteration = r->iteration_ns + others.all, computing = r->compute_ns + others.computing;
   shared->transfer_ns += others.transfers;
@@ -323,17 +338,18 @@ static void add_transfers(const sn_result_source *s, sn_result *r) {
 
 /* A batch that another one follows takes the time up to the updates. */
 static void add_times(const sn_result_source *s, sn_result *r) {
-  const sn_trace *trace = s->trace;
-  int64_t batches = sn_iteration_batches(s->iteration);
-  taken t = add_spans(s->plan, trace);
-  int64_t busy = busy_computing(s), known = trace->known_ns;
-  r->iteration_ns = trace->end_ns + (batches - 1) * t.first_update;
-  r->compute_ns = busy + (batches - 1) * (busy - t.updates);
-  r->known_ns = known + (batches - 1) * (known < busy - t.updates ? known : busy - t.updates);
-  r->out_ns = batches * t.out;
-  r->in_ns = batches * t.in;
+  const sn_trace *trace = s->trace, *before = before_of(trace);
+  int64_t others = sn_iteration_batches(s->iteration) - 1, batches = others + 1;
+  taken t = add_spans(s->plan, trace), b = add_spans(s->plan, before);
+  int64_t busy = busy_computing(s->plan, trace), known = before->known_ns;
+  int64_t computing = busy_computing(s->plan, before) - b.updates;
+  r->iteration_ns = trace->end_ns + others * sn_trace_batch_ns(trace, s->plan);
+  r->compute_ns = busy + others * computing;
+  r->known_ns = trace->known_ns + others * (known < computing ? known : computing);
+  r->out_ns = t.out + others * b.out;
+  r->in_ns = t.in + others * b.in;
   bool corun = sn_plan_is_corun(s->plan); /* a lane of which waits where it has no work */
-  r->stall_ns = corun ? 0 : batches * trace->stall_ns[SN_LANE_COMPUTE];
+  r->stall_ns = corun ? 0 : trace->stall_ns[SN_LANE_COMPUTE] + others * before->stall_ns[SN_LANE_COMPUTE];
   r->allocation_ns = batches * trace->allocation_ns;
   r->events = trace->events;
   r->images_per_second = 0;

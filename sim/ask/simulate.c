@@ -309,8 +309,7 @@ static sn_status play(const sn__question *q, sn_strategy strategy, const sn_plan
                            .shared_link = q->options->shared_link,
                            .pageable = sn_strategy_is_pageable(strategy),
                            .times = q->corun.times};
-  sn_status status = sn_trace_init(trace, plan, q->err);
-  return status == SN_OK ? sn_play(plan, sn_device_model_backend(&model), trace, q->err) : status;
+  return sn_device_model_play(&model, plan, sn_iteration_batches(q->options->iteration), trace, q->err);
 }
 
 /* *roomy is the plan's. */

@@ -303,6 +303,7 @@ static sn_status ask(fitter *f, uint32_t value, sn_need *need, sn_binding *bindi
   if (status == SN_OK && binding) *need = binding->need;
   if (status == SN_OK) return err->code;
   if (!is_refusal(&reason)) return sn_fail(err, reason.code, "%s", reason.text);
+  *need = (sn_need){.slack_bytes = INT64_MIN}; /* stages before the one that is refused may fit */
   f->refused = value;
   f->refusal = reason;
   *why_not = f->refusal.text;

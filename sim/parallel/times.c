@@ -118,12 +118,21 @@ sn_status sn_transfers_cost(const sn_route *route, const sn_cluster *cluster, sn
   return err->code;
 }
 
-sn_traffic_sums sn_traffic_of(const sn_route *route) {
+bool sn_step_reduces_once(const sn_route *route, uint32_t step) {
+  const sn_step *s = &route->steps[step];
+  if (!sn_step_moves(s) || !route->mesh || route->mesh->sync_each || route->mesh->zero > 1) return false;
+  const sn_transfer *t = &route->transfers[s->sum];
+  bool reduces = t->kind == SN_REDUCE_SCATTER || t->kind == SN_ALL_REDUCE;
+  return reduces && (t->axis == SN_MESH_FSDP || t->axis == SN_MESH_DP);
+}
+
+sn_traffic_sums sn_traffic_of(const sn_route *route, uint32_t batches) {
   sn_traffic_sums sums = {0};
   for (uint32_t s = 0; s < route->n_steps; s++) {
     if (route->steps[s].kernel != SN_TRANSFER) continue;
     const sn_transfer *t = &route->transfers[route->steps[s].sum];
-    sums.bytes[t->kind] += t->bytes; /* of tensors, whose sum is within SN_MAX_NET_BYTES */
+    bool once = route->steps[s].pass == SN_UPDATE || sn_step_reduces_once(route, s);
+    sums.bytes[t->kind] += (once ? 1 : batches) * t->bytes; /* of tensors, whose sum is within SN_MAX_NET_BYTES */
     sums.count[t->kind]++;
   }
   return sums;

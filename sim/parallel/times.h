@@ -26,11 +26,15 @@ sn_status sn_transfers_cost(const sn_route *route, const sn_cluster *cluster, sn
 /* On how many nodes the members of an axis lie. */
 uint32_t sn_mesh_nodes(const sn_mesh *mesh, sn_mesh_axis axis, const sn_cluster *cluster);
 
-/* What a rank of a route receives of gathers, gives to reductions, and sends; bytes of whole arrays, an iteration. */
+/* Of an update's batches the last alone does this step: it reduces gradients of all, or copies them for that. */
+bool sn_step_reduces_once(const sn_route *route, uint32_t step);
+
+/* What a rank of a route receives of gathers, gives to reductions, and sends; bytes of whole arrays, an iteration of so
+ * many batches. */
 typedef struct sn_traffic_sums {
   uint64_t bytes[SN_TRANSFER_KINDS];
   uint32_t count[SN_TRANSFER_KINDS];
 } sn_traffic_sums;
-sn_traffic_sums sn_traffic_of(const sn_route *route);
+sn_traffic_sums sn_traffic_of(const sn_route *route, uint32_t batches);
 
 #endif

@@ -4,8 +4,10 @@
 #include "sim/device/device.h"
 #include "sim/device/link.h"
 #include "sim/graph/route.h"
+#include "sim/parallel/times.h"
 #include "sim/play/engine.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static sn_status reserve(void *self, const sn_plan *plan, sn_trace *trace, sn_err *err) {
@@ -123,6 +125,8 @@ static sn_status compute(void *self, uint32_t index, sn_err *err) {
   sn_device_model *m = self;
   const sn_instr *i = &m->plan->instrs[index];
   if (sn_plan_is_corun(m->plan)) return run_team(m, index, err);
+  if (m->reduces_later && sn_step_reduces_once(m->plan->route, i->id))
+    return sn_engine_run(m->engine, i->lane, 0, index, err);
   bool allocates = m->allocator == SN_ALLOCATOR_CUDA && i->bytes > 0;
   sn_status status = allocates ? hold_up(m, m->trace->workspace_alloc_ns, err) : SN_OK;
   int64_t known, ns = compute_ns(m, i, &known);
@@ -186,4 +190,28 @@ static const sn_backend_ops model_ops = {
 
 sn_backend sn_device_model_backend(sn_device_model *model) {
   return (sn_backend){.self = model, .ops = &model_ops};
+}
+
+static bool has_reduced_once(const sn_route *route) {
+  for (uint32_t s = 0; s < route->n_steps; s++)
+    if (sn_step_reduces_once(route, s)) return true;
+  return false;
+}
+
+static sn_status play_before(sn_device_model *model, const sn_plan *plan, sn_trace *trace, sn_err *err) {
+  trace->before = calloc(1, sizeof *trace->before);
+  if (!trace->before) return sn_fail_memory(err);
+  model->reduces_later = true;
+  sn_status status = sn_trace_init(trace->before, plan, err);
+  if (status == SN_OK) status = sn_play(plan, sn_device_model_backend(model), trace->before, err);
+  model->reduces_later = false;
+  return status;
+}
+
+sn_status sn_device_model_play(sn_device_model *model, const sn_plan *plan, uint32_t batches, sn_trace *trace,
+                               sn_err *err) {
+  sn_status status = sn_trace_init(trace, plan, err);
+  if (status == SN_OK) status = sn_play(plan, sn_device_model_backend(model), trace, err);
+  bool differs = status == SN_OK && batches > 1 && plan->route->mesh && has_reduced_once(plan->route);
+  return differs ? play_before(model, plan, trace, err) : status;
 }

@@ -26,6 +26,7 @@ typedef struct sn_device_model {
   sn_allocator allocator;
   bool shared_link, pageable;
   const sn_times *times; /* of operations by their threads: for co-run plans, else NULL */
+  bool reduces_later;    /* a batch that another one follows: what is reduced behind the last alone takes no time */
   /* while playing */
   const sn_plan *plan;
   sn_trace *trace;
@@ -39,5 +40,10 @@ typedef struct sn_device_model {
 
 /* `model` has the members before `plan` set and must outlive sn_play(). */
 sn_backend sn_device_model_backend(sn_device_model *model);
+
+/* Plays a plan on it; where an iteration has several batches, and something is reduced behind the last alone, one of the
+ * others too, to trace->before. The trace is to be cleared in every case. */
+sn_status sn_device_model_play(sn_device_model *model, const sn_plan *plan, uint32_t batches, sn_trace *trace,
+                               sn_err *err);
 
 #endif

@@ -1,6 +1,8 @@
 /* The player: one small loop that feeds a back end; see sim/play/backend.h. */
 #include "sim/play/backend.h"
 
+#include "sim/graph/route.h"
+
 #include <stdbool.h>
 #include <stdlib.h>
 
@@ -64,6 +66,20 @@ sn_status sn_trace_init(sn_trace *trace, const sn_plan *plan, sn_err *err) {
 }
 
 void sn_trace_clear(sn_trace *trace) {
+  if (trace->before) sn_trace_clear(trace->before);
+  free(trace->before);
   free(trace->spans);
   *trace = (sn_trace){0};
+}
+
+int64_t sn_trace_batch_ns(const sn_trace *trace, const sn_plan *plan) {
+  const sn_trace *batch = trace->before ? trace->before : trace;
+  int64_t updates = batch->end_ns;
+  for (uint32_t i = 0; i < plan->n_instrs; i++) {
+    const sn_instr *instr = &plan->instrs[i];
+    if (instr->kind == SN_COMPUTE && plan->route->steps[instr->id].pass == SN_UPDATE &&
+        batch->spans[i].begin_ns < updates)
+      updates = batch->spans[i].begin_ns;
+  }
+  return updates;
 }

@@ -431,6 +431,7 @@ static sn_timeline *begin(const sn_plan *plan, const sn_trace *trace, sn_err *er
                      .external_bytes = plan->external_bytes,
                      .cores = plan->cores,
                      .slots = plan->slots,
+                     .batch_ns = sn_trace_batch_ns(trace, plan),
                      .end_ns = trace->end_ns,
                      .allocation_ns = trace->allocation_ns,
                      .arena = arena};

@@ -104,6 +104,7 @@ typedef struct sn_timeline_tensor {
 typedef struct sn_timeline {
   const char *net; /* the network's own name */
   uint32_t batch;
+  int64_t batch_ns;   /* how long one takes that another one follows (sn_trace_batch_ns()) */
   uint32_t n_instrs;  /* of the plan */
   uint32_t n_steps;   /* updates included */
   uint32_t n_forward; /* the first steps, */

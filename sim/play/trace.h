@@ -26,10 +26,15 @@ typedef struct sn_trace {
   int64_t workspace_alloc_ns, workspace_free_ns;
   int64_t known_ns; /* simulated: of the compute lane's time, what measured costs gave; the rest is formulas' */
   uint64_t events;
+  struct sn_trace
+      *before; /* simulated: of a batch that another one follows, where it does less than the last; or NULL */
   bool uneven; /* a round that stands for others takes another time than they (sn_rounds_of()) */
 } sn_trace;
 
 sn_status sn_trace_init(sn_trace *trace, const sn_plan *plan, sn_err *err);
 void sn_trace_clear(sn_trace *trace);
+
+/* How long a batch takes that another one follows: until its update would begin. O(instructions) */
+int64_t sn_trace_batch_ns(const sn_trace *trace, const sn_plan *plan);
 
 #endif

@@ -263,10 +263,11 @@ sn_status sn_grid_add(sn_grid *grid, sn_axis axis, const char *text, sn_err *err
 
 /* ---- lists ---- */
 
-/* KEY=VALUE behind a family's "name:...", of networks or GPUs */
+/* KEY=VALUE, or a number, behind a family's "name:...", of networks or GPUs */
 static bool goes_on(const char *item, const char *next, size_t length) {
   size_t key = strspn(next, "abcdefghijklmnopqrstuvwxyz0123456789_");
-  return strchr(item, ':') && !sn_net_is_file(item) && key > 0 && key < length && next[key] == '=';
+  bool told = key > 0 && (key < length ? next[key] == '=' : strspn(next, "0123456789") == length);
+  return told && strchr(item, ':') && !sn_net_is_file(item);
 }
 
 sn_status sn_grid_add_list(sn_grid *grid, sn_axis axis, const char *text, sn_err *err) {

@@ -181,17 +181,6 @@ static uint64_t peak_of(const sn_timeline *t) {
   return peak;
 }
 
-/* Of all batches that an update is made of: the timeline is of the last one. */
-static int64_t iteration_of(const sn_timeline *t, uint32_t batches) {
-  int64_t updates = t->end_ns;
-  for (uint32_t i = 0; i < t->n_bars; i++) {
-    const sn_bar *bar = &t->bars[i];
-    bool update = bar->kind == SN_BAR_COMPUTE && strcmp(t->steps[bar->what - 1].pass, sn_pass_name(SN_UPDATE)) == 0;
-    if (update && bar->begin_ns < updates) updates = bar->begin_ns;
-  }
-  return t->end_ns + (int64_t)(batches - 1) * updates;
-}
-
 static sn_status check_same(const sn_replay *r, const sn_result *result, const sn_timeline *t, sn_err *err) {
   const struct {
     const char *what;
@@ -201,7 +190,8 @@ static sn_status check_same(const sn_replay *r, const sn_result *result, const s
       {"pool_bytes", result->pool_bytes, t->pool_bytes},
       {"external_bytes", result->external_bytes, t->external_bytes},
       {"instructions", result->instructions, t->n_instrs},
-      {"iteration_ns", (uint64_t)result->iteration_ns, (uint64_t)iteration_of(t, r->run->conditions.accumulate)},
+      {"iteration_ns", (uint64_t)result->iteration_ns,
+       (uint64_t)(t->end_ns + (r->run->conditions.accumulate - INT64_C(1)) * t->batch_ns)},
   };
   for (size_t i = 0; i < sizeof figures / sizeof figures[0]; i++)
     if (figures[i].stored != figures[i].now)

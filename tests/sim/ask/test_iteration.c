@@ -65,6 +65,39 @@ static void times_and_traffic(void **state) {
   sn_net_free(q.net);
 }
 
+static sn_result of_mesh(const question *q, const char *mesh, uint32_t batches) {
+  sn_err err = SN_ERR_INIT;
+  sn_iteration iteration = {.accumulate = batches};
+  sn_mesh_parse(mesh, &iteration.mesh, &err);
+  must(&err);
+  return result_of(q, "pytorch", iteration);
+}
+
+/* Under no_sync() a batch that another one follows reduces nothing, and copies nothing into buckets; shards of parameters
+ * are gathered by each. */
+static void ranks_reduce_once(void **state) {
+  (void)state;
+  static const char *const meshes[] = {"dp=4", "dp=4,view=yes", "fsdp=4", "dp=2,fsdp=2", "dp=4,zero=1"};
+  question q = open_question("tv_resnet18", 2);
+  for (size_t i = 0; i < sizeof meshes / sizeof *meshes; i++) {
+    const sn_result one = of_mesh(&q, meshes[i], 1), two = of_mesh(&q, meshes[i], 2), eight = of_mesh(&q, meshes[i], 8);
+    const bool gathers = strstr(meshes[i], "fsdp") != NULL;
+    assert_true(one.shared.exposed_ns > 0);
+    assert_true(eight.shared.exposed_ns <= eight.shared.transfer_ns);
+    assert_int_equal(eight.shared.reduced_bytes, one.shared.reduced_bytes);
+    assert_int_equal(eight.shared.scattered_bytes, one.shared.scattered_bytes);
+    assert_int_equal(eight.shared.gathered_bytes, (gathers ? 8 : 1) * one.shared.gathered_bytes);
+    assert_int_equal(eight.shared.transfer_ns > two.shared.transfer_ns, gathers);
+    if (!gathers) assert_true(llabs(eight.shared.exposed_ns - two.shared.exposed_ns) < two.shared.exposed_ns / 50);
+    assert_true(eight.iteration_ns < 4 * two.iteration_ns);
+  }
+  const sn_result one = of_mesh(&q, "dp=2,fsdp=2,sync=each", 1), each = of_mesh(&q, "dp=2,fsdp=2,sync=each", 8);
+  assert_int_equal(each.shared.reduced_bytes, 8 * one.shared.reduced_bytes);
+  assert_int_equal(each.shared.scattered_bytes, 8 * one.shared.scattered_bytes);
+  assert_true(each.iteration_ns > of_mesh(&q, "dp=2,fsdp=2", 8).iteration_ns);
+  sn_net_free(q.net);
+}
+
 /* Gradients that lie beside the graph are added to where they lie; PyTorch's come to lie there. */
 static void memory(void **state) {
   (void)state;
@@ -134,10 +167,8 @@ static void inference(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(times_and_traffic),
-      cmocka_unit_test(memory),
-      cmocka_unit_test(what_cannot_be_asked),
-      cmocka_unit_test(inference),
+      cmocka_unit_test(times_and_traffic),    cmocka_unit_test(ranks_reduce_once), cmocka_unit_test(memory),
+      cmocka_unit_test(what_cannot_be_asked), cmocka_unit_test(inference),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

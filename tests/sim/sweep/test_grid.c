@@ -25,10 +25,12 @@ static void refuse(sn_axis axis, const char *list, const char *words) {
 static void commas_of_a_family_do_not_part_values(void **unused) {
   (void)unused;
   sn_grid *grid = new_grid();
-  add(grid, SN_AXIS_NETS, "alexnet,resnet:n1=3,n2=4,n3=6,vgg16,resnet:n4=2,./a=b.json,alexnet");
-  static const char *const want[] = {"alexnet", "resnet:n1=3,n2=4,n3=6", "vgg16", "resnet:n4=2", "./a=b.json"};
-  assert_int_equal(grid->n[SN_AXIS_NETS], 5);
-  for (uint32_t i = 0; i < 5; i++) assert_string_equal(grid->nets[i], want[i]);
+  add(grid, SN_AXIS_NETS,
+      "alexnet,resnet:n1=3,n2=4,n3=6,vgg16,resnet:n4=2,./a=b.json,alexnet,llm:4,256,8,8,704,512,gpu=1,gpt2");
+  static const char *const want[] = {"alexnet",    "resnet:n1=3,n2=4,n3=6",       "vgg16", "resnet:n4=2",
+                                     "./a=b.json", "llm:4,256,8,8,704,512,gpu=1", "gpt2"};
+  assert_int_equal(grid->n[SN_AXIS_NETS], 7);
+  for (uint32_t i = 0; i < 7; i++) assert_string_equal(grid->nets[i], want[i]);
   sn_grid_free(grid);
   refuse(SN_AXIS_NETS, "alexnet,,vgg16", "nets: a value is empty");
   refuse(SN_AXIS_NETS, "", "nets: a value is empty");
