@@ -17,6 +17,18 @@ typedef struct question {
   uint64_t seed;
 } question;
 
+/* Links may be slow enough for shards to be what is waited for. */
+static sn_device throw_cluster(question *q, uint64_t *dice, sn_err *err) {
+  static const char *const clusters[] = {"h100x8", "rtx4090x8"};
+  sn_cluster *cluster = &q->options.cluster;
+  sn_cluster_load(clusters[prng_below(dice, 2)], cluster, err);
+  uint32_t slower = prng_chance(dice, 50) ? prng_from(dice, 2, 40) : 1;
+  cluster->gpus_per_node *= cluster->nics > 0 ? 1 : 8; /* no network is known */
+  cluster->node.line /= slower;
+  cluster->node.bus /= slower;
+  return load_gpu(cluster->gpu);
+}
+
 /* More than a round more than are run: some of them idle. */
 static void throw(question * q, uint64_t *dice, sn_err *err) {
   static const struct {
@@ -33,8 +45,11 @@ static void throw(question * q, uint64_t *dice, sn_err *err) {
   uint32_t n = prng_below(dice, sizeof nets / sizeof *nets), stages = prng_from(dice, 2, 8);
   bool doubles = stages % 2 == 0 && stages != 6; /* whole nodes of 8 */
   char mesh[80];
-  snprintf(mesh, sizeof mesh, "pp=%u%s%s", stages, doubles && prng_chance(dice, 50) ? ",dp=2" : "",
-           doubles && nets[n].divides && prng_chance(dice, 50) ? ",tp=2" : "");
+  static const char *const shards[] = {
+      "", "", ",fsdp=2", ",fsdp=2,reshard=no", ",fsdp=4,prefetch=2", ",fsdp=2,keep-last=yes", ",fsdp=2,reduce=bf16"};
+  snprintf(mesh, sizeof mesh, "pp=%u%s%s%s", stages, doubles && prng_chance(dice, 50) ? ",dp=2" : "",
+           doubles && nets[n].divides && prng_chance(dice, 50) ? ",tp=2" : "",
+           doubles ? shards[prng_below(dice, sizeof shards / sizeof *shards)] : "");
   q->net = nets[n].net;
   q->batch = nets[n].batch;
   q->n_strategies = 2;
@@ -43,9 +58,11 @@ static void throw(question * q, uint64_t *dice, sn_err *err) {
   q->options.iteration.precision = prng_chance(dice, 50) ? SN_BF16 : SN_FP32;
   sn_optimizer_parse(optimizers[prng_below(dice, 3)], &q->options.iteration.optimizer, err);
   sn_mesh_parse(mesh, &q->options.iteration.mesh, err);
+  q->options.iteration.master = q->options.iteration.precision == SN_BF16 &&
+                                sn_mesh_size(&q->options.iteration.mesh, SN_MESH_FSDP) > 1 && prng_chance(dice, 50);
   q->strategies[0] = parse_strategy("pytorch");
   q->strategies[1] = parse_strategy("pytorch+recompute=units");
-  q->device = load_gpu("h100_sxm");
+  q->device = throw_cluster(q, dice, err);
 }
 
 static void fail_question(const question *q, const char *what, uint64_t found, uint64_t expected) {
