@@ -13,6 +13,8 @@
  *   sim/play/caching_replay.c   asks PyTorch's allocator for all of them
  *   sim/play/device_model.c     puts the host as far ahead
  *   sim/ask/result.c            adds the time, and says where rounds are not alike
+ *   sim/stages/match.c          sends and receives as often
+ *   sim/stages/together.c       adds the time of that
  */
 #ifndef SN_SIM_PARALLEL_ROUNDS_H
 #define SN_SIM_PARALLEL_ROUNDS_H
