@@ -80,13 +80,11 @@ static sn_run *ask_running(maker *m, uint32_t stage, uint32_t micros) {
   return NULL;
 }
 
-/* With one round for many, where they are alike. But the first, whose steps the run tells of, and the last, whose losses
- * stay: what it holds grows round by round. */
+/* With one round for many, where they are alike; but the first, whose steps the run tells of. */
 static sn_run *ask(maker *m, uint32_t stage) {
   sn_mesh mesh = m->all.options->iteration.mesh;
   mesh.stage = stage;
-  bool in_full = !m->brief && (stage == 0 || stage + 1 == m->all.stages);
-  uint32_t micros = in_full ? m->all.micros : sn_rounds_running(&mesh, m->all.micros);
+  uint32_t micros = !m->brief && stage == 0 ? m->all.micros : sn_rounds_running(&mesh, m->all.micros);
   m->in_full[stage] = micros == m->all.micros;
   sn_run *run = ask_running(m, stage, micros);
   if (!run || !is_uneven(run)) return run;
