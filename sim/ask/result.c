@@ -122,6 +122,45 @@ static sn_live live_at(const sn_plan *plan, uint32_t step, const sn_persistent *
   return live;
 }
 
+/* What rounds that stand for others (sn_rounds_of()) have left beside what a step has, from the last of them on up to the
+ * updates. */
+typedef struct left {
+  uint32_t from, end;
+  uint64_t bytes;
+  sn_live live; /* the same by kind */
+} left;
+
+static left left_by_rounds(const sn_plan *plan) {
+  const sn_rounds rounds = sn_rounds_of(plan->route);
+  left l = {.from = rounds.first, .end = plan->route->first_update};
+  for (uint32_t i = 0; i < plan->n_instrs && rounds.again > 0; i++) {
+    const sn_instr *instr = &plan->instrs[i];
+    if (!sn_instr_moves(instr) || instr->step < rounds.first || instr->step >= rounds.end) continue;
+    uint64_t *part = part_of(plan->route, rounds.end, instr->id, &l.live),
+             size = rounds.again * plan->route->tensors[instr->id].bytes;
+    *part = instr->kind == SN_ALLOC ? *part + size : *part - size;
+  }
+  l.bytes = sn_live_total(&l.live);
+  return l;
+}
+
+static void add_live(sn_live *to, const sn_live *more) {
+  to->gradients += more->gradients;
+  to->activations += more->activations;
+  to->temporary += more->temporary;
+}
+
+static uint64_t left_in(const left *l, uint32_t step) {
+  return step >= l->from && step < l->end ? l->bytes : 0;
+}
+
+static uint32_t find_peak(const sn_result_source *s, const left *l) {
+  uint32_t peak = sn_result_peak(s->plan, s->use);
+  for (uint32_t step = l->from; step < l->end && l->bytes > 0; step++)
+    if (s->use[step].tensor_bytes + left_in(l, step) > s->use[peak].tensor_bytes + left_in(l, peak)) peak = step;
+  return peak;
+}
+
 static bool add_high_water(const sn_result_source *s, sn_arena *arena, sn_result *r) {
   sn_high_water high = sn_plan_high_water(s->plan);
   r->pool_step = high.step + 1;
@@ -136,13 +175,15 @@ static bool add_high_water(const sn_result_source *s, sn_arena *arena, sn_result
 }
 
 static bool add_use(const sn_result_source *s, sn_arena *arena, sn_result *r) {
-  uint32_t peak = sn_result_peak(s->plan, s->use);
-  r->peak_tensor_bytes = s->use[peak].tensor_bytes;
+  const left l = left_by_rounds(s->plan);
+  uint32_t peak = find_peak(s, &l);
+  r->peak_tensor_bytes = s->use[peak].tensor_bytes + left_in(&l, peak);
   r->peak_step = peak + 1;
   r->peak_layer = sn_arena_text(arena, layer_of(s, peak)->name);
   r->peak_pass = sn_pass_name(s->plan->route->steps[peak].pass);
   r->peak_fork_bytes = fork_bytes(s->plan, peak);
   if (s->plan->route->dialect->eager) r->live = live_at(s->plan, peak, &s->persistent, &r->shared);
+  if (left_in(&l, peak) > 0) add_live(&r->live, &l.live);
   r->live_tensors_at_peak = s->use[peak].live_tensors;
   for (uint32_t step = 0; step < count_steps(s); step++) {
     if (s->use[step].live_tensors > r->max_live_tensors) r->max_live_tensors = s->use[step].live_tensors;

@@ -14,8 +14,7 @@ static uint32_t least_running(const sn_mesh *mesh) {
 
 uint32_t sn_rounds_running(const sn_mesh *mesh, uint32_t micros) {
   const uint32_t round = round_of(mesh), least = least_running(mesh);
-  bool repeats = mesh->schedule == SN_SCHEDULE_1F1B && sn_mesh_size(mesh, SN_MESH_FSDP) == 1;
-  return repeats && micros > least ? least + (micros - least) % round : micros;
+  return mesh->schedule == SN_SCHEDULE_1F1B && micros > least ? least + (micros - least) % round : micros;
 }
 
 /* A micro-batch's first step: it receives what it goes on with. */

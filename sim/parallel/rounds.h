@@ -6,12 +6,15 @@
  *                                                           like it
  *
  * Of a mesh with idle micro-batches the round comes `again` times more before the other one: what it does then it does
- * for other micro-batches, in the blocks that the other one would use. Who goes through a plan of such a route obeys the
- * round again, or counts what it takes:
+ * for other micro-batches, in the blocks that the other one would use. Of shards (fsdp) what a backward gathers is the
+ * same tensor in every round: the next forward finds it there, and lets it go. Who goes through a plan of such a route
+ * obeys the round again, or counts what it takes:
  *
  *   sim/play/caching_replay.c   asks PyTorch's allocator for all of them
  *   sim/play/device_model.c     puts the host as far ahead
  *   sim/ask/result.c            adds the time, and says where rounds are not alike
+ *   sim/stages/match.c          sends and receives as often
+ *   sim/stages/together.c       adds the time of that
  */
 #ifndef SN_SIM_PARALLEL_ROUNDS_H
 #define SN_SIM_PARALLEL_ROUNDS_H
@@ -26,8 +29,8 @@ typedef struct sn_rounds {
 /* Of a stage's route, whatever lies upon it; others have none. */
 sn_rounds sn_rounds_of(const sn_route *route);
 
-/* How many micro-batches of an update are to run so that a round can stand for the others, which are idle; all where that
- * is not fewer, of shards (fsdp) and of other schedules. The stage is mesh->stage. */
+/* How many micro-batches of an update are to run so that a round can stand for the others, which are idle; all where
+ * that is not fewer, and of other schedules. The stage is mesh->stage. */
 uint32_t sn_rounds_running(const sn_mesh *mesh, uint32_t micros);
 
 #endif

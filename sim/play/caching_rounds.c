@@ -27,15 +27,16 @@ static bool comes_again(const sn__caching_script *s, const sn__caching_rounds *r
 /* Where a tensor that is held was taken. One that runs again is taken more than once. */
 enum { NOWHERE, BEFORE, IN_ROUND, KEPT };
 
-/* What is given in the round and was taken before; in its place is what is given as late in the round behind it. And
- * what is taken in it and given in neither. */
+/* What is given in the round and was taken before; in its place is what is given as late in the round behind it, unless
+ * that is the same tensor, taken again since. And what is taken in it and given in neither. */
 static void find_moves(const sn__caching_script *s, sn__caching_rounds *r, uint8_t *held) {
   const uint32_t behind = r->end + (r->end - r->first);
   for (uint32_t i = 0; i < behind; i++) {
     const sn__caching_request *q = &s->requests[i];
-    if (q->kind == SN__GIVE && i >= r->first && i < r->end && held[q->id] == BEFORE) {
+    const uint32_t again = i >= r->first && i < r->end ? s->requests[i + behind - r->end].id : q->id;
+    if (q->kind == SN__GIVE && again != q->id && held[q->id] == BEFORE) {
       r->to[r->n_moves] = q->id;
-      r->from[r->n_moves++] = s->requests[i + behind - r->end].id;
+      r->from[r->n_moves++] = again;
     }
     if (q->kind == SN__GIVE) held[q->id] = NOWHERE;
     if (q->kind == SN__TAKE) held[q->id] = i >= r->first && i < r->end ? IN_ROUND : BEFORE;

@@ -1,6 +1,8 @@
 /* Transfers of several GPUs meet; see the header. */
 #include "sim/stages/match.h"
 
+#include "sim/parallel/rounds.h"
+
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -95,8 +97,9 @@ static sn_status add_item(member *to, item one, sn_err *err) {
   return SN_OK;
 }
 
+/* Of a micro-batch so much later than the step's. */
 static sn_status add_transfer(member *to, const sn_route *route, uint32_t step, uint32_t at, sn_lane lane,
-                              sn_err *err) {
+                              uint32_t later, sn_err *err) {
   const sn_transfer *t = &route->transfers[route->steps[step].sum];
   bool stages = t->axis == SN_MESH_PP;
   item_kind kind = !stages ? ITEM_COLLECTIVE : t->kind == SN_SEND ? ITEM_SEND : ITEM_RECEIVE;
@@ -107,17 +110,22 @@ static sn_status add_transfer(member *to, const sn_route *route, uint32_t step, 
                          .forward = route->steps[step].pass == SN_FORWARD,
                          .at = at,
                          .id = stages ? t->what : t->group,
-                         .micro = t->micro,
+                         .micro = t->micro + later,
                          .bytes = t->bytes},
                   err);
 }
 
+/* A round that stands for others comes as often, each time with the next micro-batches. */
 sn_status sn_match_add_route(sn_match *m, const sn_route *route, sn_err *err) {
   member *to = new_member(m, NULL, route, err);
+  const sn_rounds rounds = sn_rounds_of(route);
+  uint32_t turned = 0;
   for (uint32_t s = 0; to && s < route->n_steps && err->code == SN_OK; s++) {
+    if (turned < rounds.again && s == rounds.end) s = rounds.first, turned++;
     const sn_step *step = &route->steps[s];
     bool moves = step->kernel == SN_TRANSFER && route->transfers[step->sum].axis == SN_MESH_PP;
-    if (moves) add_transfer(to, route, s, s, SN_LANE_COMPUTE, err);
+    uint32_t later = turned > 0 ? turned * (route->mesh->idle / rounds.again) : 0;
+    if (moves) add_transfer(to, route, s, s, SN_LANE_COMPUTE, later, err);
   }
   return err->code;
 }
@@ -138,7 +146,7 @@ sn_status sn_match_add_plan(sn_match *m, const char *name, const sn_plan *plan, 
                       .id = instr->id},
                err);
     else if (instr->kind == SN_COMPUTE && plan->route->steps[instr->id].kernel == SN_TRANSFER)
-      add_transfer(to, plan->route, instr->id, i, (sn_lane)instr->lane, err);
+      add_transfer(to, plan->route, instr->id, i, (sn_lane)instr->lane, 0, err);
   }
   return err->code;
 }

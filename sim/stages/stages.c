@@ -17,6 +17,7 @@ typedef struct maker {
   sn_planner *first; /* of stage 0: what all stages share is made once */
   sn_options first_options;
   sn_run *run, **of; /* of: one a stage */
+  bool *in_full;     /* per stage: its plans have all micro-batches */
   sn_err *err;
 } maker;
 
@@ -53,6 +54,12 @@ sn_options sn_stages_options(const sn_options *options, uint32_t stage) {
   return own;
 }
 
+static bool is_uneven(const sn_run *run) {
+  for (uint32_t i = 0; i < run->n_results; i++)
+    if (run->results[i].shared.uneven) return true;
+  return false;
+}
+
 /* The stage's own question, of an update of which so many micro-batches run. */
 static sn_run *ask_running(maker *m, uint32_t stage, uint32_t micros) {
   sn_options own, *options = m->first ? &own : &m->first_options;
@@ -62,7 +69,7 @@ static sn_run *ask_running(maker *m, uint32_t stage, uint32_t micros) {
   options->least_of_interest = least_of_interest(m, stage);
   sn_planner *planner = sn_planner_new_stage(m->first, m->all.net, m->all.device, options, m->err);
   sn_run *run = planner ? sn_planner_run(planner, m->spec, m->strategies, m->n_strategies, m->err) : NULL;
-  if (run) note_route(m, planner, stage);
+  if (run && !is_uneven(run)) note_route(m, planner, stage);
   if (!m->first)
     m->first = planner;
   else
@@ -73,19 +80,16 @@ static sn_run *ask_running(maker *m, uint32_t stage, uint32_t micros) {
   return NULL;
 }
 
-static bool is_uneven(const sn_run *run) {
-  for (uint32_t i = 0; i < run->n_results; i++)
-    if (run->results[i].shared.uneven) return true;
-  return false;
-}
-
-/* In brief with one round for many, where they are alike. */
+/* With one round for many, where they are alike; but the first, whose steps the run tells of. */
 static sn_run *ask(maker *m, uint32_t stage) {
   sn_mesh mesh = m->all.options->iteration.mesh;
   mesh.stage = stage;
-  sn_run *run = ask_running(m, stage, m->brief ? sn_rounds_running(&mesh, m->all.micros) : m->all.micros);
+  uint32_t micros = !m->brief && stage == 0 ? m->all.micros : sn_rounds_running(&mesh, m->all.micros);
+  m->in_full[stage] = micros == m->all.micros;
+  sn_run *run = ask_running(m, stage, micros);
   if (!run || !is_uneven(run)) return run;
   sn_run_free(run);
+  m->in_full[stage] = true;
   return ask_running(m, stage, m->all.micros);
 }
 
@@ -108,6 +112,25 @@ static void describe(const maker *m, uint32_t stage) {
     results[i].shared.blocks = blocks, results[i].shared.in_flight = in_flight;
 }
 
+/* A stage that needs most by some strategy, all of whose figures are the pipeline's, in full. */
+static sn_status ask_fullest(maker *m) {
+  for (uint32_t i = 0; i < m->n_strategies && m->err->code == SN_OK; i++) {
+    uint32_t fullest = 0;
+    uint64_t most = 0;
+    for (uint32_t s = 0; s < m->all.stages; s++) {
+      assert(m->of[s]);
+      const uint64_t peak = m->of[s]->results[i].peak_device_bytes;
+      if (peak > most) most = peak, fullest = s;
+    }
+    if (m->in_full[fullest]) continue;
+    sn_run_free(m->of[fullest]);
+    m->of[fullest] = ask_running(m, fullest, m->all.micros);
+    m->in_full[fullest] = true;
+    if (m->of[fullest]) describe(m, fullest);
+  }
+  return m->err->code;
+}
+
 /* ---- together ---- */
 
 static sn_status join(const maker *m, uint32_t strategy, sn_result *result) {
@@ -126,7 +149,8 @@ static sn_status make(maker *m) {
   sn_arena *arena = sn_arena_new();
   m->run = arena ? sn_arena_alloc(arena, 1, sizeof *m->run) : NULL;
   m->of = m->run ? sn_arena_alloc(arena, m->all.stages, sizeof(sn_run *)) : NULL;
-  sn_result *results = m->of ? sn_arena_alloc(arena, m->n_strategies, sizeof *results) : NULL;
+  m->in_full = m->of ? sn_arena_alloc(arena, m->all.stages, sizeof *m->in_full) : NULL;
+  sn_result *results = m->in_full ? sn_arena_alloc(arena, m->n_strategies, sizeof *results) : NULL;
   if (!results) {
     if (arena) sn_arena_free(arena);
     m->run = NULL;
@@ -140,6 +164,7 @@ static sn_status make(maker *m) {
     hopeless = m->only_fits && m->of[asked] && is_hopeless(m, asked + 1);
   }
   if (m->err->code == SN_OK) sn__together_judge(&m->all, m->err);
+  if (m->err->code == SN_OK && !m->brief) ask_fullest(m);
   if (m->of[0]) *m->run = *m->of[0];
   m->run->arena = arena;
   m->run->results = results;

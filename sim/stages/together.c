@@ -3,6 +3,7 @@
 
 #include "sim/ask/result.h"
 #include "sim/cluster/collective.h"
+#include "sim/parallel/rounds.h"
 #include "sim/parallel/times.h"
 
 #include <stdlib.h>
@@ -41,6 +42,7 @@ static bool is_same_hop(const sn_transfer *a, const sn_transfer *b) {
 static void time_hops(sn__together *m, const sn_route *route, uint32_t stage) {
   uint32_t nodes = sn_mesh_nodes(&m->options->iteration.mesh, SN_MESH_PP, &m->cluster), before = SN_NONE;
   const sn_group two = {.ranks = 2, .nodes = nodes > 1 && m->cluster.nodes > 1 ? 2 : 1};
+  const sn_rounds rounds = sn_rounds_of(route);
   int64_t hop = 0;
   m->hops_ns[stage] = 0;
   for (uint32_t s = 0; s < route->first_update; s++) {
@@ -53,7 +55,7 @@ static void time_hops(sn__together *m, const sn_route *route, uint32_t stage) {
     int64_t ns = sn_collective_ns(&m->cluster, SN_COLLECTIVE_SEND, t->bytes, two);
     hop = before != SN_NONE && is_same_hop(&route->transfers[before], t) ? hop + ns : ns;
     m->hop_ns = hop > m->hop_ns ? hop : m->hop_ns;
-    m->hops_ns[stage] += ns;
+    m->hops_ns[stage] += s >= rounds.first && s < rounds.end ? (1 + (int64_t)rounds.again) * ns : ns;
     before = step->sum;
   }
 }
@@ -64,7 +66,10 @@ sn_status sn__together_add(sn__together *m, uint32_t stage, const sn_route *rout
 }
 
 sn_status sn__together_judge(sn__together *m, sn_err *err) {
-  return m->match ? sn_match_judge(m->match, NULL, err) : SN_OK;
+  if (m->match) sn_match_judge(m->match, NULL, err);
+  sn_match_free(m->match);
+  m->match = NULL;
+  return err->code;
 }
 
 /* ---- time ---- */
