@@ -57,7 +57,7 @@ static void the_least_is_that_of_all_stages(void **state) {
   sn_run_free(all);
 }
 
-/* Stage by stage what MemTracker counts under PyTorch's Schedule1F1B, ScheduleGPipe and ScheduleInterleavedZeroBubble (bench/parallel/pipelines.py); of
+/* Stage by stage what MemTracker counts under PyTorch's schedules (bench/parallel/pipelines.py); of
  * the last one the sums of weights of losses are held here as long as they are. */
 static void stages_are_pytorchs(void **state) {
   (void)state;
@@ -79,6 +79,10 @@ static void stages_are_pytorchs(void **state) {
       {"llm:8,128,4,4,352,256", "pp=4,schedule=zb-h1", 64, 8, {18686028, 21659720, 23363656, 27177080}, 24},
       {"llm:8,256,8,4,704,2048", "pp=4,schedule=zb-h1", 64, 4, {50153548, 48193608, 51339336, 67897440}, 16},
       {"llm:8,128,4,4,352,256", "pp=2,schedule=zb-h1", 64, 4, {24981652, 32554160}, 8},
+      {"llm:8,128,4,4,352,256", "pp=2,schedule=interleaved:2", 64, 4, {28067988, 23110316}, 12},
+      {"llm:16,128,4,4,352,256", "pp=4,schedule=interleaved:2", 64, 8, {45148308, 39164048, 33646736, 29483708}, 28},
+      {"llm:12,128,4,4,352,256", "pp=2,schedule=interleaved:3", 64, 6, {40607964, 35846908}, 20},
+      {"llm:12,128,4,4,352,256", "pp=4,schedule=interleaved:3", 64, 4, {25576560, 25179244, 24423532, 22752904}, 12},
   };
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     sn_run *run = run_stages(rows[i].net, 2, rows[i].tokens, rows[i].mesh, rows[i].micros);
