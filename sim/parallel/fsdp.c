@@ -388,6 +388,18 @@ static void copy_adding(maker *m, uint32_t step) {
   }
 }
 
+/* Autograd makes a gradient wide before it lets go of what its node was given, which of a table's is the gradient of all
+ * words' vectors; and a micro-batch is over with its latest step. */
+static void hold_given(maker *m, uint32_t step) {
+  const sn_step *s = &m->whole->steps[step];
+  bool table = m->whole->layers[s->layer].op == SN_EMBEDDING;
+  for (uint32_t i = 0; i < s->n_accesses; i++) {
+    sn_access access = m->whole->accesses[s->first_access + i];
+    bool given = table && m->whole->tensors[access.tensor].role == SN_GRADIENT;
+    if (access.mode == SN_READ && (given || access.held)) sn__edit_hold(&m->e, access.tensor);
+  }
+}
+
 /* What the first micro-batch has made is made wide, and goes. */
 static void widen(maker *m, uint32_t step) {
   const sn_step *s = &m->whole->steps[step];
@@ -402,6 +414,7 @@ static void widen(maker *m, uint32_t step) {
                   transfer(m, m->group_of[p], SN_REDUCE_SCATTER, SN_MESH_FSDP, bytes));
     sn__edit_access(&m->e, access.tensor, SN_READ);
     sn__edit_access(&m->e, m->summed[p], SN_WRITE);
+    hold_given(m, step);
   }
 }
 

@@ -6,17 +6,23 @@
 
 #include <string.h>
 
-static sn_run *run_stages(const char *net, uint32_t batch, uint32_t size, const char *mesh, uint32_t micros) {
+static sn_run *run_in(bool masters, const char *net, uint32_t batch, uint32_t size, const char *mesh, uint32_t micros) {
   sn_err err = SN_ERR_INIT;
   sn_device gpu = load_gpu("h200");
   sn_strategy pytorch = parse_strategy("pytorch");
   sn_options options = SN_OPTIONS_INIT;
   sn_net *n = load(net, batch, size);
   options.iteration = asked(mesh, "adamw", micros);
+  options.iteration.precision = masters ? SN_BF16 : SN_FP32;
+  options.iteration.master = masters;
   sn_run *run = sn_stages_simulate(net, n, &gpu, &pytorch, 1, &options, &err);
   must(&err);
   sn_net_free(n);
   return run;
+}
+
+static sn_run *run_stages(const char *net, uint32_t batch, uint32_t size, const char *mesh, uint32_t micros) {
+  return run_in(false, net, batch, size, mesh, micros);
 }
 
 static uint64_t stage_bytes(const sn_run *run, uint32_t stage) {
@@ -94,6 +100,15 @@ static void stages_are_pytorchs(void **state) {
     }
     sn_run_free(run);
   }
+}
+
+/* In bf16-master a table's first gradient is made wide while what it is made of is there. */
+static void a_table_is_made_wide(void **state) {
+  (void)state;
+  sn_run *run = run_in(true, "llm:8,256,8,4,704,2048", 2, 16, "pp=2,fsdp=8,dp=2", 2);
+  assert_int_equal(stage_bytes(run, 0), 28660372);
+  assert_int_equal(stage_bytes(run, 1), 28118814 + 2); /* a loss's sum of weights */
+  sn_run_free(run);
 }
 
 /* A stage keeps one micro-batch less than the one before it, and of gpipe all (parallel.md, section 6). */
@@ -229,10 +244,15 @@ static void bad_pipelines_are_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(the_least_is_that_of_all_stages), cmocka_unit_test(stages_are_pytorchs),
-      cmocka_unit_test(stages_keep_what_is_in_flight),   cmocka_unit_test(stages_gather_what_is_not_there),
-      cmocka_unit_test(bubbles_are_the_schedules),       cmocka_unit_test(halves_fill_bubbles),
-      cmocka_unit_test(stages_have_their_units),         cmocka_unit_test(bad_pipelines_are_refused),
+      cmocka_unit_test(the_least_is_that_of_all_stages),
+      cmocka_unit_test(stages_are_pytorchs),
+      cmocka_unit_test(a_table_is_made_wide),
+      cmocka_unit_test(stages_keep_what_is_in_flight),
+      cmocka_unit_test(stages_gather_what_is_not_there),
+      cmocka_unit_test(bubbles_are_the_schedules),
+      cmocka_unit_test(halves_fill_bubbles),
+      cmocka_unit_test(stages_have_their_units),
+      cmocka_unit_test(bad_pipelines_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
