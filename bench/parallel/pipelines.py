@@ -4,8 +4,8 @@ that talk to nobody, tensors with values, and MemTracker counts the storages tha
     python3 bench/parallel/pipelines.py --net llm:8,128,4,4,352,256 --batch 2 --sequence 64 --parallel pp=4 --accumulate 8
     python3 bench/parallel/pipelines.py --table
 
-Networks are llm:LAYERS,D,HEADS,KV,FFN,WORDS, of whose layers each stage has as many. The mesh is written as snsim's --parallel: pp=N with
-schedule=1f1b, gpipe or zb-h1, and fsdp=N as in bench/pytorch_parallel.py, with reshard=yes|no|N, dp=R, prefetch=K, reduce=fp32|bf16.
+Networks are llm:LAYERS,D,HEADS,KV,FFN,WORDS, of whose layers each part has as many. The mesh is written as snsim's --parallel: pp=N with
+schedule=1f1b, gpipe, zb-h1 or interleaved:V (V parts a stage), and fsdp=N as in bench/pytorch_parallel.py, with reshard=yes|no|N, dp=R, prefetch=K, reduce=fp32|bf16.
 
 The optimizer is AdamW. The peak is that of the second schedule.step() with its update, of --accumulate micro-batches. Outputs of the last
 stage are not merged (return_outputs=False). The tracker's own tracker of modules is left out, whose hooks hold what a stage has received, and
@@ -30,7 +30,7 @@ try:
     import torch.distributed as dist
     from torch.distributed._tools.mem_tracker import MemTracker
     from torch.distributed.device_mesh import init_device_mesh
-    from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGPipe, ScheduleInterleavedZeroBubble
+    from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGPipe, ScheduleInterleaved1F1B, ScheduleInterleavedZeroBubble
     from torch.testing._internal.distributed.fake_pg import FakeStore
 except ImportError as error:
     print(f"pipelines.py: error: PyTorch cannot be imported by this Python: {error}", file=sys.stderr)
@@ -41,12 +41,16 @@ from torch.nn import functional as F
 
 from parallel import meshes, networks
 
-def zero_bubble(stage, **more):
-    return ScheduleInterleavedZeroBubble([stage], **more)
+
+def of_one_part(schedule):
+    return lambda parts, **more: schedule(parts[0], **more)
 
 
-SCHEDULES = {"1f1b": Schedule1F1B, "gpipe": ScheduleGPipe, "zb-h1": zero_bubble}
+SCHEDULES = {"1f1b": of_one_part(Schedule1F1B), "gpipe": of_one_part(ScheduleGPipe), "zb-h1": ScheduleInterleavedZeroBubble,
+             "interleaved": ScheduleInterleaved1F1B}
 SMALL = "llm:8,128,4,4,352,256"
+TWELVE = "llm:12,128,4,4,352,256"
+DEEP = "llm:16,128,4,4,352,256"
 WIDE = "llm:8,256,8,4,704,2048"
 
 # network, what else
@@ -58,6 +62,12 @@ TABLE = [
     (SMALL, "--parallel pp=4,schedule=zb-h1 --accumulate 8"),
     (WIDE, "--parallel pp=4,schedule=zb-h1 --accumulate 4"),
     (SMALL, "--parallel pp=2,schedule=zb-h1 --accumulate 4"),
+    (SMALL, "--parallel pp=2,schedule=interleaved:2 --accumulate 4"),
+    (DEEP, "--parallel pp=4,schedule=interleaved:2 --accumulate 8"),
+    (TWELVE, "--parallel pp=2,schedule=interleaved:3 --accumulate 6"),
+    (TWELVE, "--parallel pp=4,schedule=interleaved:3 --accumulate 4"),
+    (WIDE, "--parallel pp=2,schedule=interleaved:2 --accumulate 8"),
+    (SMALL, "--parallel pp=4,schedule=interleaved:2 --accumulate 12"),
     (SMALL, "--parallel pp=4,fsdp=4 --accumulate 8"),
     (SMALL, "--parallel pp=4,fsdp=4,reshard=no --accumulate 8"),
     (SMALL, "--parallel pp=4,fsdp=4,schedule=gpipe --accumulate 8"),
@@ -82,15 +92,15 @@ def fail(code, text):
 
 
 class Part(nn.Module):
-    """Of a network the layers of one stage; the table of words is the first one's, the head the last one's."""
+    """Of a network the layers of one of several parts; the table of words is the first one's, the head the last one's."""
 
-    def __init__(self, whole, stage, stages):
+    def __init__(self, whole, part, parts):
         super().__init__()
-        each = len(whole.layers) // stages
-        self.first, self.last = stage == 0, stage == stages - 1
+        each = len(whole.layers) // parts
+        self.first, self.last = part == 0, part == parts - 1
         if self.first:
             self.tok_embeddings = whole.tok_embeddings
-        self.layers = nn.ModuleList(whole.layers[stage * each:(stage + 1) * each])
+        self.layers = nn.ModuleList(whole.layers[part * each:(part + 1) * each])
         if self.last:
             self.norm, self.output = whole.norm, whole.output
 
@@ -110,9 +120,10 @@ class Pipeline(meshes.Mesh):
         own = {key: value for key, value in words if key in ("pp", "schedule")}
         super().__init__(",".join(f"{key}={value}" for key, value in words if key not in own) or "dp=1")
         self.text = text
-        self.stages, self.schedule = int(own.get("pp", 1)), own.get("schedule", "1f1b")
-        if self.stages < 2 or self.schedule not in SCHEDULES:
-            raise ValueError(f"--parallel {text}: pp=N from 2 on, with schedule={' or '.join(SCHEDULES)}")
+        self.schedule, _, chunks = own.get("schedule", "1f1b").partition(":")
+        self.stages, self.chunks = int(own.get("pp", 1)), int(chunks or 1)
+        if self.stages < 2 or self.schedule not in SCHEDULES or (self.chunks > 1) != (self.schedule == "interleaved"):
+            raise ValueError(f"--parallel {text}: pp=N from 2 on, with schedule={' or '.join(SCHEDULES)}:V, V from 2 on")
 
 
 def loss_of(out, labels):
@@ -126,11 +137,10 @@ def open_groups(mesh, stage):
     return init_device_mesh("cpu", (mesh.stages, mesh.dp, mesh.shards), mesh_dim_names=("pp", "dp", "fsdp"))
 
 
-def make_stage(mesh, stage, ranks, options):
-    name, _, rest = options.net.partition(":")
-    whole = networks.Titan(*networks.numbers(name, rest, 6, "LAYERS,D,HEADS,KV,FFN,WORDS"), networks.NORMS[options.norms])
+def make_part(whole, number, mesh, ranks, options):
     width, words = whole.output.in_features, whole.output.out_features
-    part = Part(whole, stage, mesh.stages)
+    parts = mesh.stages * mesh.chunks
+    part = Part(whole, number, parts)
     low = options.precision == "bf16-master"
     if mesh.sharded:
         meshes.shard(argparse.Namespace(module=part, blocks=list(part.layers)), mesh, ranks["dp", "fsdp"] if mesh.dp > 1 else ranks["fsdp"], low)
@@ -139,7 +149,14 @@ def make_stage(mesh, stage, ranks, options):
     made = torch.empty(options.batch, options.sequence, words, dtype=values.dtype) if part.last else values.clone()
     made.requires_grad_()
     group = ranks["pp"].get_group()
-    return part, PipelineStage(part, stage, mesh.stages, torch.device("cpu"), input_args=(given,), output_args=(made,), group=group)
+    return PipelineStage(part, number, parts, torch.device("cpu"), input_args=(given,), output_args=(made,), group=group)
+
+
+def make_parts(mesh, stage, ranks, options):
+    """Of a stage, as PyTorch's stages, which are parts of the network."""
+    name, _, rest = options.net.partition(":")
+    whole = networks.Titan(*networks.numbers(name, rest, 6, "LAYERS,D,HEADS,KV,FFN,WORDS"), networks.NORMS[options.norms])
+    return [make_part(whole, stage + chunk * mesh.stages, mesh, ranks, options) for chunk in range(mesh.chunks)]
 
 
 class NoModules:
@@ -152,21 +169,22 @@ class NoModules:
     clear_user_hooks = __enter__ = __exit__ = register_user_hooks
 
 
-def tracker_of(part, update, tensors):
+def tracker_of(modules, update, tensors):
     tracker = MemTracker()
     tracker._mod_tracker = NoModules()
-    tracker.track_external(part, update, *tensors)
+    tracker.track_external(*modules, update, *tensors)
     return tracker
 
 
 def run(mesh, stage, options):
     ranks = open_groups(mesh, stage)
-    part, staged = make_stage(mesh, stage, ranks, options)
-    update = torch.optim.AdamW(part.parameters(), foreach=True)
-    schedule = SCHEDULES[mesh.schedule](staged, n_microbatches=options.accumulate, loss_fn=loss_of, scale_grads=False)
+    parts = make_parts(mesh, stage, ranks, options)
+    modules = [part.submod for part in parts]
+    update = torch.optim.AdamW([each for module in modules for each in module.parameters()], foreach=True)
+    schedule = SCHEDULES[mesh.schedule](parts, n_microbatches=options.accumulate, loss_fn=loss_of, scale_grads=False)
     tokens = torch.zeros(options.accumulate * options.batch, options.sequence, dtype=torch.int64)
-    given, labels = (tokens,) if part.first else (), {"target": tokens.clone()} if part.last else {}
-    tracker = tracker_of(part, update, [*given, *labels.values()])
+    given, labels = (tokens,) if modules[0].first else (), {"target": tokens.clone()} if modules[-1].last else {}
+    tracker = tracker_of(modules, update, [*given, *labels.values()])
     with tracker:
         for i in range(2):
             update.zero_grad()

@@ -16,19 +16,19 @@
  *   sent dh     until the next backward is over (1f1b), or the next gradient is here (gpipe); the last to the end
  *   outputs     the last part's, until their backward is over; losses to the end, and the h that their graph began with
  *
- * interleaved and zb-h1 are played by PyTorch's runtime. It asks for what it receives an entry ahead, and waits for what
- * it sent forward behind its backward, and for what it sent back at the end. Of zb-h1 backward is over when its second
- * half is, which runs through the layers from first to last; until then the graph is there with all that it has saved
- * but what products alone have read, as none of it can go while what it leads to is left. The first stage has nobody
- * to make gradients of inputs for: all of its backward is the second half. Outputs are not merged:
- * schedule.step(return_outputs=False). */
+ * interleaved and zb-h1 are played by PyTorch's runtime. It asks for what it receives as others make it (see
+ * pipeline_actions.h), and waits for what it sent forward behind its backward, and for what it sent back at the end. Of
+ * zb-h1 backward is over when its second half is, which runs through the layers from first to last; until then the graph
+ * is there with all that it has saved but what products alone have read, as none of it can go while what it leads to is
+ * left. The first stage has nobody to make gradients of inputs for: all of its backward is the second half. Outputs are
+ * not merged: schedule.step(return_outputs=False). */
 #include "base/arena.h"
 #include "base/checked.h"
 #include "models/op/op.h"
 #include "sim/parallel/edit.h"
 #include "sim/parallel/fsdp.h"
 #include "sim/parallel/halves.h"
-#include "sim/parallel/pipeline.h"
+#include "sim/parallel/pipeline_actions.h"
 #include "sim/parallel/stage_parts.h"
 
 #include <stdlib.h>
@@ -250,17 +250,19 @@ static const sn__part *part_of(const maker *m, const sn_pipeline_entry *entry) {
   return &m->parts.all[entry->chunk * sn_mesh_size(m->mesh, SN_MESH_PP) + m->mesh->stage];
 }
 
-/* Has room for what an entry is to receive; of zb-h1 behind one that goes the other way. */
-static void ask(maker *m, const sn_pipeline_entry *before, const sn_pipeline_entry *entry) {
-  if (m->split && (before->pass == SN_PIPELINE_FORWARD) == (entry->pass == SN_PIPELINE_FORWARD)) return;
+/* Has room for what an entry is to receive, also where the stage's other part has sent a gradient of the same sums. */
+static void ask(maker *m, const sn_pipeline_entry *entry) {
   const sn__part *p = part_of(m, entry);
   const bool forward = entry->pass == SN_PIPELINE_FORWARD;
   const sn__list *l = forward ? &p->given : &p->given_gradients;
-  if (entry->pass == SN_PIPELINE_WEIGHTS || l->n == 0) return;
+  if (l->n == 0) return;
   const sn_transfer none = {.kind = SN_RECEIVE, .axis = SN_MESH_PP, .ranks = 2};
   sn__edit_step(&m->e, m->whole->tensors[l->all[0]].layer, forward ? SN_FORWARD : SN_BACKWARD, SN_PACK,
                 sn__edit_transfer(&m->e, none));
-  for (uint32_t i = 0; i < l->n; i++) sn__edit_access(&m->e, copy_of(m, entry->micro, l->all[i]), SN_WRITE);
+  for (uint32_t i = 0; i < l->n; i++) {
+    *slot_of(m, entry->micro, l->all[i]) = SN_NONE;
+    sn__edit_access(&m->e, copy_of(m, entry->micro, l->all[i]), SN_WRITE);
+  }
 }
 
 /* ---- entries ---- */
@@ -429,15 +431,28 @@ static void write_updates(maker *m) {
 
 /* ---- the route ---- */
 
+static void write_entries(maker *m, const sn_pipeline *pipeline) {
+  const sn_pipeline_entry *entries = sn_pipeline_list(pipeline, m->mesh->stage);
+  for (uint32_t i = 0; i < pipeline->n_entries && m->err->code == SN_OK; i++)
+    write_entry(m, &entries[i], i > 0 ? &entries[i - 1] : NULL);
+}
+
+/* Of a stage that PyTorch's runtime plays. */
+static void write_actions(maker *m, const sn_pipeline *pipeline) {
+  sn__actions actions;
+  if (sn__actions_of(pipeline, m->mesh->stage, &actions, m->err) != SN_OK) actions.n = 0;
+  for (size_t i = 0; i < actions.n && m->err->code == SN_OK; i++) {
+    if (actions.all[i].kind == SN__ASK) ask(m, &actions.all[i].entry);
+    if (actions.all[i].kind == SN__COMPUTE) write_entry(m, &actions.all[i].entry, NULL);
+  }
+  free(actions.all);
+}
+
 static sn_status write(maker *m) {
   uint32_t stages = sn_mesh_size(m->mesh, SN_MESH_PP), chunks = sn_mesh_chunks(m->mesh);
   sn_pipeline *pipeline = sn_pipeline_new(sn_pipeline_kind_of(m->mesh), stages, m->micros, chunks, m->err);
   if (!pipeline) return m->err->code;
-  const sn_pipeline_entry *entries = sn_pipeline_list(pipeline, m->mesh->stage);
-  for (uint32_t i = 0; i < pipeline->n_entries && m->err->code == SN_OK; i++) {
-    if (!waits(m) && i + 1 < pipeline->n_entries) ask(m, &entries[i], &entries[i + 1]);
-    write_entry(m, &entries[i], i > 0 ? &entries[i - 1] : NULL);
-  }
+  waits(m) ? write_entries(m, pipeline) : write_actions(m, pipeline);
   hold_losses(m);
   let_go(m, &m->sent_gradients);
   let_go(m, &m->received);

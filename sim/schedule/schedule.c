@@ -239,10 +239,16 @@ bool sn_schedule_needs_forward(const sn_route *route, uint32_t forward) {
   return backward != SN_NONE && needs_forward(route, backward);
 }
 
+/* Of partial sums no backward needs the whole. */
+static bool adds_up(const sn_route *route, uint32_t step) {
+  const sn_step *s = &route->steps[step];
+  return s->kernel == SN_TRANSFER && route->transfers[s->sum].kind == SN_REDUCE_SCATTER;
+}
+
 /* Where a unit that runs again stops: behind the last step whose backward needs something. */
 static uint32_t rerun_end(const sn_route *route, uint32_t first, uint32_t end) {
-  while (end > first &&
-         (sn_step_is_beside(route, &route->steps[end - 1]) || !sn_schedule_needs_forward(route, end - 1)))
+  while (end > first && (sn_step_is_beside(route, &route->steps[end - 1]) || adds_up(route, end - 1) ||
+                         !sn_schedule_needs_forward(route, end - 1)))
     end--;
   return end;
 }

@@ -1,6 +1,6 @@
 /* Schedules of pipelines: known lists, how long they take and how much they keep by the rules of their papers, for all
  * pipelines of up to 16 stages, 64 micro-batches and 4 chunks; uneven stages; lists that never end. */
-#include "sim/parallel/pipeline.h"
+#include "sim/parallel/pipeline_actions.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { STAGES = 16, MICROS = 64, CHUNKS = 4, PARTS = 64 * CHUNKS };
@@ -154,6 +155,58 @@ static void lists(void **state) {
   }
 }
 
+/* ?: asked for; + and -: gathered and let go; R and A: reduced and waited for. */
+static void describe(const sn__action *action, char *text, size_t room) {
+  const char *kind = (const char *const[]){"", "?", "+", "-", "R", "A"}[action->kind];
+  const sn_pipeline_entry *e = &action->entry;
+  size_t used = (size_t)snprintf(text, room, " %s", kind);
+  if (action->kind <= SN__ASK) used += (size_t)snprintf(text + used, room - used, "%c%u", "FBW"[e->pass], e -> micro);
+  if (action->kind > SN__ASK || e->chunk > 0) snprintf(text + used, room - used, ".%u", e->chunk);
+}
+
+static char *actions_as_text(const sn_pipeline *pipeline, uint32_t stage) {
+  sn_err err = SN_ERR_INIT;
+  sn__actions actions;
+  if (sn__actions_of(pipeline, stage, &actions, &err) != SN_OK) fail_msg("%s", err.text);
+  char *text = calloc(actions.n, 16);
+  assert_non_null(text);
+  for (size_t i = 0; i < actions.n; i++) describe(&actions.all[i], text + strlen(text), 16);
+  free(actions.all);
+  return text;
+}
+
+/* As PyTorch 2.15 lowers them (_add_unshard_reshard, _add_reduce_grad, _add_send_recv). */
+static void actions(void **state) {
+  (void)state;
+  static const struct {
+    sn_pipeline_kind kind;
+    uint32_t stages, micros, chunks, stage;
+    const char *list;
+  } cases[] = {
+      {SN_PIPELINE_INTERLEAVED, 2, 4, 2, 0,
+       "+.0 +.1 F0 ?F0.1 F1 ?F1.1 F0.1 F1.1 ?B0.1 F2 B0.1 ?B1.1 F3 ?F2.1 B1.1 ?B0 F2.1 ?F3.1 B0 ?B1 F3.1 B1 ?B2.1 B2.1 "
+       "?B3.1 B3.1 R.1 A.1 -.1 ?B2 B2 ?B3 B3 R.0 A.0 -.0"},
+      {SN_PIPELINE_INTERLEAVED, 2, 4, 2, 1,
+       "+.0 +.1 ?F0 F0 ?F1 F1 ?F0.1 F0.1 ?F1.1 B0.1 ?F2 F1.1 ?B0 B1.1 ?F3 F2 ?B1 B0 ?F2.1 F3 B1 ?F3.1 F2.1 B2.1 ?B2 "
+       "F3.1 B3.1 ?B3 R.1 A.1 -.1 B2 B3 R.0 A.0 -.0"},
+      {SN_PIPELINE_INTERLEAVED, 3, 3, 2, 1,
+       "+.0 +.1 ?F0 F0 ?F1 F1 ?F2 F2 ?F0.1 F0.1 ?F1.1 F1.1 ?B0.1 ?F2.1 F2.1 B0.1 ?B1.1 B1.1 ?B2.1 B2.1 R.1 A.1 -.1 ?B0 "
+       "B0 ?B1 B1 ?B2 B2 R.0 A.0 -.0"},
+      {SN_PIPELINE_INTERLEAVED, 2, 2, 4, 1,
+       "+.0 +.1 +.2 ?F0 F0 ?F1 F1 -.0 +.3 ?F0.1 F0.1 ?F1.1 F1.1 ?F0.2 F0.2 ?F1.2 F1.2 ?F0.3 F0.3 ?F1.3 B0.3 ?B0.2 F1.3 "
+       "B1.3 ?B1.2 R.3 A.3 -.3 +.0 B0.2 ?B0.1 B1.2 ?B1.1 R.2 A.2 -.2 B0.1 ?B0 B1.1 ?B1 R.1 A.1 -.1 B0 B1 R.0 A.0 -.0"},
+      {SN_PIPELINE_ZB_H1, 3, 4, 1, 1,
+       "+.0 ?F0 F0 ?F1 F1 ?B0 ?F2 B0 F2 ?B1 B1 ?F3 W0 ?B2 F3 B2 W1 ?B3 B3 W2 W3 R.0 A.0 -.0"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    sn_pipeline *pipeline = made(cases[i].kind, cases[i].stages, cases[i].micros, cases[i].chunks);
+    char *text = actions_as_text(pipeline, cases[i].stage);
+    assert_string_equal(text + 1, cases[i].list);
+    free(text);
+    sn_pipeline_free(pipeline);
+  }
+}
+
 /* With what is sent on its way, found by a player of its own in Python. */
 static void times_with_hops(void **state) {
   (void)state;
@@ -274,15 +327,11 @@ static void bad_input(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(rules_of_papers),
-      cmocka_unit_test(first_stage_of_interleaved),
-      cmocka_unit_test(lists),
-      cmocka_unit_test(times_with_hops),
-      cmocka_unit_test(uneven_stages),
-      cmocka_unit_test(never_ends),
-      cmocka_unit_test(first_micro_batch_gathers),
-      cmocka_unit_test(too_long),
-      cmocka_unit_test(bad_input),
+      cmocka_unit_test(rules_of_papers), cmocka_unit_test(first_stage_of_interleaved),
+      cmocka_unit_test(lists),           cmocka_unit_test(actions),
+      cmocka_unit_test(times_with_hops), cmocka_unit_test(uneven_stages),
+      cmocka_unit_test(never_ends),      cmocka_unit_test(first_micro_batch_gathers),
+      cmocka_unit_test(too_long),        cmocka_unit_test(bad_input),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

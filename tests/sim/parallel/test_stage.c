@@ -6,17 +6,23 @@
 
 #include <string.h>
 
-static sn_run *run_stages(const char *net, uint32_t batch, uint32_t size, const char *mesh, uint32_t micros) {
+static sn_run *run_in(bool masters, const char *net, uint32_t batch, uint32_t size, const char *mesh, uint32_t micros) {
   sn_err err = SN_ERR_INIT;
   sn_device gpu = load_gpu("h200");
   sn_strategy pytorch = parse_strategy("pytorch");
   sn_options options = SN_OPTIONS_INIT;
   sn_net *n = load(net, batch, size);
   options.iteration = asked(mesh, "adamw", micros);
+  options.iteration.precision = masters ? SN_BF16 : SN_FP32;
+  options.iteration.master = masters;
   sn_run *run = sn_stages_simulate(net, n, &gpu, &pytorch, 1, &options, &err);
   must(&err);
   sn_net_free(n);
   return run;
+}
+
+static sn_run *run_stages(const char *net, uint32_t batch, uint32_t size, const char *mesh, uint32_t micros) {
+  return run_in(false, net, batch, size, mesh, micros);
 }
 
 static uint64_t stage_bytes(const sn_run *run, uint32_t stage) {
@@ -57,7 +63,7 @@ static void the_least_is_that_of_all_stages(void **state) {
   sn_run_free(all);
 }
 
-/* Stage by stage what MemTracker counts under PyTorch's Schedule1F1B, ScheduleGPipe and ScheduleInterleavedZeroBubble (bench/parallel/pipelines.py); of
+/* Stage by stage what MemTracker counts under PyTorch's schedules (bench/parallel/pipelines.py); of
  * the last one the sums of weights of losses are held here as long as they are. */
 static void stages_are_pytorchs(void **state) {
   (void)state;
@@ -79,6 +85,10 @@ static void stages_are_pytorchs(void **state) {
       {"llm:8,128,4,4,352,256", "pp=4,schedule=zb-h1", 64, 8, {18686028, 21659720, 23363656, 27177080}, 24},
       {"llm:8,256,8,4,704,2048", "pp=4,schedule=zb-h1", 64, 4, {50153548, 48193608, 51339336, 67897440}, 16},
       {"llm:8,128,4,4,352,256", "pp=2,schedule=zb-h1", 64, 4, {24981652, 32554160}, 8},
+      {"llm:8,128,4,4,352,256", "pp=2,schedule=interleaved:2", 64, 4, {28067988, 23110316}, 12},
+      {"llm:16,128,4,4,352,256", "pp=4,schedule=interleaved:2", 64, 8, {45148308, 39164048, 33646736, 29483708}, 28},
+      {"llm:12,128,4,4,352,256", "pp=2,schedule=interleaved:3", 64, 6, {40607964, 35846908}, 20},
+      {"llm:12,128,4,4,352,256", "pp=4,schedule=interleaved:3", 64, 4, {25576560, 25179244, 24423532, 22752904}, 12},
   };
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     sn_run *run = run_stages(rows[i].net, 2, rows[i].tokens, rows[i].mesh, rows[i].micros);
@@ -90,6 +100,15 @@ static void stages_are_pytorchs(void **state) {
     }
     sn_run_free(run);
   }
+}
+
+/* In bf16-master a table's first gradient is made wide while what it is made of is there. */
+static void a_table_is_made_wide(void **state) {
+  (void)state;
+  sn_run *run = run_in(true, "llm:8,256,8,4,704,2048", 2, 16, "pp=2,fsdp=8,dp=2", 2);
+  assert_int_equal(stage_bytes(run, 0), 28660372);
+  assert_int_equal(stage_bytes(run, 1), 28118814 + 2); /* a loss's sum of weights */
+  sn_run_free(run);
 }
 
 /* A stage keeps one micro-batch less than the one before it, and of gpipe all (parallel.md, section 6). */
@@ -225,10 +244,15 @@ static void bad_pipelines_are_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(the_least_is_that_of_all_stages), cmocka_unit_test(stages_are_pytorchs),
-      cmocka_unit_test(stages_keep_what_is_in_flight),   cmocka_unit_test(stages_gather_what_is_not_there),
-      cmocka_unit_test(bubbles_are_the_schedules),       cmocka_unit_test(halves_fill_bubbles),
-      cmocka_unit_test(stages_have_their_units),         cmocka_unit_test(bad_pipelines_are_refused),
+      cmocka_unit_test(the_least_is_that_of_all_stages),
+      cmocka_unit_test(stages_are_pytorchs),
+      cmocka_unit_test(a_table_is_made_wide),
+      cmocka_unit_test(stages_keep_what_is_in_flight),
+      cmocka_unit_test(stages_gather_what_is_not_there),
+      cmocka_unit_test(bubbles_are_the_schedules),
+      cmocka_unit_test(halves_fill_bubbles),
+      cmocka_unit_test(stages_have_their_units),
+      cmocka_unit_test(bad_pipelines_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
