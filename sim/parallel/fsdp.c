@@ -26,6 +26,8 @@
 #include "models/record/owners.h"
 #include "sim/graph/optimizer.h"
 #include "sim/graph/precision.h"
+#include "sim/parallel/edit.h"
+#include "sim/parallel/groups.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -60,10 +62,6 @@ typedef struct maker {
 
 static const sn__group *group_of(const maker *m, uint32_t group) {
   return &m->g.groups[group];
-}
-
-static uint64_t elements_of(const sn__parameter *p) {
-  return p->cut.rows * p->cut.each;
 }
 
 /* Padded elements of a group: of all its parameters, or of those that have gradients. */
@@ -510,22 +508,6 @@ static void write(maker *m) {
 
 /* ---- sizes ---- */
 
-void sn__fsdp_shrink_temporaries(sn__edit *e, const sn__groups *g, uint32_t ranks, uint32_t e_bytes, uint32_t o_bytes) {
-  const sn_route *w = e->whole;
-  uint64_t all = 0, own = 0;
-  for (uint32_t i = 0; i < g->n_parameters; i++) {
-    if (g->parameters[i].gradient == SN_NONE) continue;
-    all += elements_of(&g->parameters[i]);
-    own += sn_cut_shard(g->parameters[i].cut, ranks);
-  }
-  for (uint32_t s = w->first_update; s < w->n_steps; s++)
-    for (uint32_t i = 0; i < w->steps[s].n_accesses; i++) {
-      uint32_t t = w->accesses[w->steps[s].first_access + i].tensor;
-      if (w->tensors[t].role != SN_SCRATCH || all == 0) continue;
-      e->tensors[t].bytes = w->tensors[t].bytes / (all * e_bytes) * (own * o_bytes);
-    }
-}
-
 /* Of a recording also what the iteration before has left: gradients until zero_grad(). */
 static void shrink_recorded(maker *m) {
   const struct sn_recorded *w = m->whole->net->recorded;
@@ -585,7 +567,7 @@ sn_route *sn__fsdp(const sn_route *whole, sn_iteration iteration, sn_err *err) {
   if (status == SN_OK) write(&m);
   bool good = status == SN_OK && err->code == SN_OK;
   if (good && whole->net->recorded) shrink_recorded(&m);
-  if (good && !whole->net->recorded) sn__fsdp_shrink_temporaries(&m.e, &m.g, m.ranks, m.e_bytes, m.o_bytes);
+  if (good && !whole->net->recorded) sn__groups_shrink_temporaries(&m.g, &m.e, m.ranks, m.e_bytes, m.o_bytes);
   if (status == SN_OK) status = sn__groups_hand_over(&m.g, m.mesh, m.e.route, err);
   sn_route *route = sn__edit_end(&m.e, status);
   free(m.states);

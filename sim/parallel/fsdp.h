@@ -5,8 +5,6 @@
 #include "base/err.h"
 #include "sim/graph/iteration.h"
 #include "sim/graph/route.h"
-#include "sim/parallel/edit.h"
-#include "sim/parallel/groups.h"
 
 /* NULL after an error. */
 sn_route *sn__fsdp(const sn_route *whole, sn_iteration iteration, sn_err *err);
@@ -15,10 +13,5 @@ sn_route *sn__stage(const sn_route *whole, sn_iteration iteration, sn_err *err);
 sn_route *sn__zero(const sn_route *whole, sn_iteration iteration, sn_err *err);
 sn_route *sn__ddp(const sn_route *whole, sn_iteration iteration, sn_err *err);
 sn_route *sn__tp(const sn_route *whole, sn_iteration iteration, sn_err *err);
-
-/* What the optimizer makes beside, for all parameters at once or for each in its step, becomes as large as their shards;
- * e and o: bytes of an element as it is computed, and as it is kept. */
-void sn__fsdp_shrink_temporaries(sn__edit *e, const sn__groups *groups, uint32_t ranks, uint32_t e_bytes,
-                                 uint32_t o_bytes);
 
 #endif

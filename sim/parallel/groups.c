@@ -170,6 +170,23 @@ sn_status sn__groups_hand_over(const sn__groups *g, const sn_mesh *mesh, sn_rout
   return SN_OK;
 }
 
+void sn__groups_shrink_temporaries(const sn__groups *g, sn__edit *e, uint32_t ranks, uint32_t e_bytes,
+                                   uint32_t o_bytes) {
+  const sn_route *w = e->whole;
+  uint64_t all = 0, own = 0;
+  for (uint32_t i = 0; i < g->n_parameters; i++) {
+    if (g->parameters[i].gradient == SN_NONE) continue;
+    all += g->parameters[i].cut.rows * g->parameters[i].cut.each;
+    own += sn_cut_shard(g->parameters[i].cut, ranks);
+  }
+  for (uint32_t s = w->first_update; s < w->n_steps; s++)
+    for (uint32_t i = 0; i < w->steps[s].n_accesses; i++) {
+      uint32_t t = w->accesses[w->steps[s].first_access + i].tensor;
+      if (w->tensors[t].role != SN_SCRATCH || all == 0) continue;
+      e->tensors[t].bytes = w->tensors[t].bytes / (all * e_bytes) * (own * o_bytes);
+    }
+}
+
 void sn__groups_clear(sn__groups *g) {
   free(g->groups);
   free(g->parameters);

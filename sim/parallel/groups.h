@@ -13,6 +13,7 @@
 #include "sim/graph/iteration.h"
 #include "sim/graph/mesh.h"
 #include "sim/graph/route.h"
+#include "sim/parallel/edit.h"
 
 typedef struct sn__parameter {
   uint32_t layer, port; /* port: of a recording its number there */
@@ -56,6 +57,10 @@ bool sn__groups_crosses(const sn_route *whole, uint32_t step);
 sn_status sn__groups_find_made(const sn__groups *groups, const sn_route *whole, uint32_t *made, sn_err *err);
 /* Their names become the route's. */
 sn_status sn__groups_hand_over(const sn__groups *groups, const sn_mesh *mesh, sn_route *route, sn_err *err);
+/* What the optimizer makes beside, for all parameters at once or for each in its step, becomes as large as their shards;
+ * e and o: bytes of an element as it is computed, and as it is kept. */
+void sn__groups_shrink_temporaries(const sn__groups *groups, sn__edit *e, uint32_t ranks, uint32_t e_bytes,
+                                   uint32_t o_bytes);
 /* Of a recording; groups is zeroed. O(events + parameters log parameters). */
 sn_status sn__groups_find_recorded(const sn_route *whole, sn__groups *groups, sn_err *err);
 void sn__groups_clear(sn__groups *groups);
