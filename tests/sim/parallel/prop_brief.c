@@ -32,9 +32,10 @@ static void throw(question * q, uint64_t *dice, sn_err *err) {
   static const char *const optimizers[] = {"adamw", "sgd", "momentum"};
   uint32_t n = prng_below(dice, sizeof nets / sizeof *nets), stages = prng_from(dice, 2, 8);
   bool doubles = stages % 2 == 0 && stages != 6; /* whole nodes of 8 */
+  static const char *const divided[] = {"", "", ",tp=2", ",tp=2,sequence=whole"};
   char mesh[80];
   snprintf(mesh, sizeof mesh, "pp=%u%s%s", stages, doubles && prng_chance(dice, 50) ? ",dp=2" : "",
-           doubles && nets[n].divides && prng_chance(dice, 50) ? ",tp=2" : "");
+           doubles && nets[n].divides ? divided[prng_below(dice, 4)] : "");
   q->net = nets[n].net;
   q->batch = nets[n].batch;
   q->n_strategies = 2;
