@@ -6,7 +6,7 @@ to nobody, tensors have sizes and no values, and FSDPMemTracker (of fully_shard)
     python3 bench/pytorch_parallel.py --table
 
 The mesh is written as snsim's --parallel: fsdp=N with reshard=yes|no|N, keep-last=yes, prefetch=K, reduce=fp32|bf16, sync=each; dp=R,fsdp=S;
-dp=N with view=yes, bucket=MiB; tp=N of llm networks (loss=split or whole), alone and with fsdp. Networks: llm:LAYERS,D,HEADS,KV,FFN,WORDS, stack:LAYERS,D (FCs of
+dp=N with view=yes, bucket=MiB; tp=N of llm networks (loss=split or whole, sequence=split or whole), alone and with fsdp. Networks: llm:LAYERS,D,HEADS,KV,FFN,WORDS, stack:LAYERS,D (FCs of
 uneven sizes, which snsim has not), torchvision's resnet, vgg and vit, llama:KEYS and gpt2:KEYS of transformers.
 
 Steps of `zero_grad(); loss.backward(); step()`, and --accumulate N times loss and backward() a step; the peak is the last step's, which is
@@ -44,6 +44,7 @@ try:
     from torch._subclasses.fake_tensor import FakeTensorMode
     from torch.distributed._tools.fsdp2_mem_tracker import FSDPMemTracker
     from torch.distributed._tools.mem_tracker import MemTracker
+    from torch.distributed.tensor import DTensor
     from torch.distributed.tensor.parallel import loss_parallel
 except ImportError as error:
     print(f"pytorch_parallel.py: error: PyTorch cannot be imported by this Python: {error}", file=sys.stderr)
@@ -122,6 +123,18 @@ TABLE = [
     ("llm:6,512,8,8,1408,4096", 4, 256, "--parallel fsdp=2 --precision bf16-master --device cuda"),
     (B, 2, 64, "--parallel fsdp=8,prefetch=3 --precision bf16-master --device cuda"),
     (B, 2, 64, "--parallel fsdp=16,reshard=2 --precision bf16-master --device cuda"),
+    ("llm:2,512,8,8,1408,2048", 2, 512, "--parallel tp=2,sequence=whole"),
+    ("llm:2,512,8,8,1408,2048", 2, 512, "--parallel tp=4,sequence=whole"),
+    ("llm:2,512,8,8,1408,2048", 2, 512, "--parallel tp=8,sequence=whole"),
+    ("llm:2,512,8,8,1408,2048", 2, 512, "--parallel tp=2,sequence=whole,loss=whole"),
+    ("llm:2,512,8,4,1408,2048", 2, 510, "--parallel tp=4,sequence=whole"),
+    ("llm:3,256,8,8,704,512", 2, 128, "--parallel fsdp=2,tp=4,sequence=whole"),
+    ("llm:3,256,8,4,704,512", 2, 64, "--parallel fsdp=3,tp=2,sequence=whole --optimizer momentum"),
+    ("llm:2,256,8,8,704,512", 2, 64, "--parallel tp=2,sequence=whole --optimizer momentum"),
+    ("llm:2,256,8,8,704,512", 4, 256, "--parallel tp=8,sequence=whole --optimizer sgd"),
+    ("llm:2,256,8,8,704,8192", 1, 16, "--parallel tp=2,sequence=whole"),
+    ("llm:2,256,8,8,704,8192", 1, 16, "--parallel fsdp=2,tp=2,sequence=whole"),
+    ("llm:2,256,8,8,704,512", 2, 128, "--parallel tp=2,sequence=whole --accumulate 2"),
 ]
 
 
@@ -131,6 +144,14 @@ def fail(code, text):
 
 
 # ---- PyTorch's side ----
+
+def in_groups(parameters):
+    """One for each mesh that they lie on: foreach takes no plain tensors beside DTensors, which norms are under tp with sequence=whole."""
+    groups = {}
+    for each in parameters:
+        groups.setdefault(each.device_mesh if isinstance(each, DTensor) else None, []).append(each)
+    return [{"params": group} for group in groups.values()]
+
 
 def optimizer_of(text, parameters):
     name, _, how = text.partition(":")
@@ -190,7 +211,7 @@ def run(mesh, ranks, options):
         fail(4 if isinstance(error, ImportError) else 2, error)
     parameters = sum(each.numel() * each.element_size() for each in net.module.parameters())
     module = meshes.lay_out(net, mesh, ranks, options.precision == "bf16-master", options.recompute)
-    update = optimizer_of(options.optimizer, module.parameters())
+    update = optimizer_of(options.optimizer, in_groups(module.parameters()))
     batches = [net.batch(options.batch, options.sequence, options.image) for _ in range(options.accumulate)]
     tracker = tracker_of(net, module, update, batches, mesh)
     steps = 3 if options.optimizer.startswith("momentum") else 2
@@ -217,7 +238,7 @@ def run_on_gpu(mesh, options):
             batches = [net.batch(options.batch, options.sequence, options.image) for _ in range(options.accumulate)]
         parameters = sum(each.numel() * each.element_size() for each in net.module.parameters())
         module = meshes.lay_out(net, mesh, {"fsdp": ranks["fsdp"]}, options.precision == "bf16-master", options.recompute)
-        update = optimizer_of(options.optimizer, module.parameters())
+        update = optimizer_of(options.optimizer, in_groups(module.parameters()))
         told = sharded.oracle.selective_checkpoints(opened.gpu.devices)
         with sharded.tracking(opened, module, update, batches) as tracker, told:
             for i in range(3):

@@ -16,7 +16,7 @@ from torch.utils.checkpoint import CheckpointPolicy, checkpoint, create_selectiv
 
 WHOLE = {"dp", "fsdp", "tp", "prefetch"}  # numbers from 1
 WORDS = {"view": ("yes", "no"), "keep-last": ("yes", "no"), "sync": ("last", "each"), "reduce": ("fp32", "bf16"),
-         "loss": ("split", "whole"), "gathered": ("kept",)}
+         "loss": ("split", "whole"), "gathered": ("kept",), "sequence": ("split", "whole")}
 
 
 class Mesh:
@@ -51,6 +51,10 @@ class Mesh:
     def replicated(self):
         """DistributedDataParallel."""
         return self.dp > 1 and not self.sharded
+
+    @property
+    def splits_sequence(self):
+        return self.keys.get("sequence") != "whole"
 
     @property
     def splits_loss(self):
@@ -124,6 +128,19 @@ def split(net, of_ranks, splits_loss):
                                   use_local_output=not splits_loss)})
 
 
+def split_products(net, of_ranks, splits_loss):
+    """Column and row parallel alone: what lies between products is whole on every rank, and norms' parameters are plain tensors."""
+    columns = {name: ColwiseParallel() for name in
+               ("attention.wq", "attention.wk", "attention.wv", "feed_forward.w1", "feed_forward.w3")}
+    rows = {name: RowwiseParallel() for name in ("attention.wo", "feed_forward.w2")}
+    once = PrepareModuleInput(input_layouts=(Replicate(),), desired_input_layouts=(Replicate(),))
+    for block in net.blocks:
+        parallelize_module(block, of_ranks, columns | rows | {"attention": once, "feed_forward": once})
+    parallelize_module(net.module, of_ranks, {
+        "tok_embeddings": RowwiseParallel(input_layouts=Replicate()),
+        "output": ColwiseParallel(output_layouts=Shard(-1) if splits_loss else Replicate(), use_local_output=not splits_loss)})
+
+
 def products_and_attention():
     """torchtitan's policy of selective checkpoints: each second product of matrices is computed again, and all that is
     in no list. One a call of a block, as products are counted within it."""
@@ -157,7 +174,7 @@ def lay_out(net, mesh, ranks, low, recompute=None):
         return nn.parallel.DistributedDataParallel(net.module, bucket_cap_mb=float(bucket) if bucket else None,
                                                    gradient_as_bucket_view=mesh.keys.get("view") == "yes")
     if mesh.tp > 1:
-        split(net, ranks["tp"], mesh.splits_loss)
+        (split if mesh.splits_sequence else split_products)(net, ranks["tp"], mesh.splits_loss)
     if mesh.sharded:
         shard(net, mesh, ranks["dp", "fsdp"] if mesh.dp > 1 else ranks["fsdp"], low)
     return net.module

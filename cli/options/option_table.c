@@ -317,7 +317,8 @@ static const sn_option options[] = {
     {"parallel", "KEY=N,..", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP, "Several GPUs",
      "On several GPUs, and what the fullest of them holds: fsdp=N, PyTorch's fully_shard() of each block (with "
      "reshard=yes|no|N, keep-last=yes, prefetch=K, reduce=bf16); dp=N, DistributedDataParallel (bucket=25MiB, "
-     "view=yes); both, HSDP; tp=N, products of decoders divided (loss=whole, gathered=again); pp=N, a pipeline "
+     "view=yes); both, HSDP; tp=N, products of decoders divided (loss=whole, gathered=again, sequence=whole); pp=N, a "
+     "pipeline "
      "(schedule=gpipe|1f1b|zb-h1|interleaved:N, stages=8,8,7,9: blocks of each). Without the number that fit --min "
      "gpus looks "
      "for: fsdp,prefetch=2. docs/parallel.md.",

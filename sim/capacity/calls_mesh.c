@@ -59,24 +59,44 @@ static void write_pattern(const char *path, char *to, size_t room) {
 }
 
 /* How tp lays out a layer's product or norm, by names that add_styles() gives; NULL: it has nothing that is divided. */
-static const char *style_of(const sn_net *net, uint32_t layer, uint32_t head) {
+static const char *style_of(const sn_net *net, const sn_mesh *mesh, uint32_t layer, uint32_t head) {
   static const char *const styles[] = {
       [SN_BY_OUTPUTS] = "ColwiseParallel()", [SN_BY_INPUTS] = "rows", [SN_BY_WORDS] = "words"};
   const sn_layer *l = &net->layers[layer];
   if (layer == head) return "head";
-  if (l->op == SN_RMS_NORM || l->op == SN_LAYER_NORM) return "SequenceParallel()";
+  bool norm = l->op == SN_RMS_NORM || l->op == SN_LAYER_NORM;
+  if (norm) return mesh->sequence_whole ? NULL : "SequenceParallel()";
   return l->parameters > 0 ? styles[sn_division_of(net, l)] : NULL;
 }
 
 static void add_styles(sn__text *t, const sn_mesh *mesh) {
   sn__text_add(t, "from torch.distributed.tensor import Replicate, Shard");
   sn__text_add(t, "from torch.distributed.tensor.parallel import *");
+  const char *logits = mesh->loss_whole ? "output_layouts=Replicate()" : "use_local_output=False";
+  if (mesh->sequence_whole) {
+    sn__text_add(t, "words = RowwiseParallel(input_layouts=Replicate())");
+    sn__text_add(t, "rows = RowwiseParallel()");
+    sn__text_add(t, "head = ColwiseParallel(%s)", logits);
+    return;
+  }
   sn__text_add(t, "words = RowwiseParallel(");
   sn__text_add(t, "    input_layouts=Replicate(), output_layouts=Shard(1))");
   sn__text_add(t, "rows = RowwiseParallel(output_layouts=Shard(1))");
   sn__text_add(t, "head = ColwiseParallel(");
-  sn__text_add(t, "    input_layouts=Shard(1), %s)",
-               mesh->loss_whole ? "output_layouts=Replicate()" : "use_local_output=False");
+  sn__text_add(t, "    input_layouts=Shard(1), %s)", logits);
+}
+
+/* What the plan leaves to write. */
+static void add_rest_of_plan(sn__text *t, const sn_mesh *mesh) {
+  if (mesh->sequence_whole) {
+    sn__text_add(t, "# and where columns begin PrepareModuleInput: Replicate() to Replicate(),");
+    sn__text_add(t, "#   or the gradient of each product is summed over ranks for itself");
+    if (sn_mesh_size(mesh, SN_MESH_DP) == 1 || sn_mesh_size(mesh, SN_MESH_FSDP) > 1)
+      sn__text_add(t, "# norms stay plain tensors: an optimizer's group of their own");
+  } else {
+    sn__text_add(t, "# and where columns begin PrepareModuleInput: Shard(1) to Replicate()");
+  }
+  if (!mesh->loss_whole) sn__text_add(t, "# with loss_parallel(): around the loss and its backward");
 }
 
 /* The last product that is divided by outputs. */
@@ -95,7 +115,7 @@ static void add_tensor_parallel(sn__text *t, const sn_route *route, const sn_mes
   sn__text_add(t, "parallelize_module(model, mesh[\"tp\"], {");
   uint32_t first = t->count, head = head_of(route->net);
   for (uint32_t l = 0; l < route->net->n_layers; l++) {
-    const char *path = sn_route_module(route, l), *style = style_of(route->net, l, head);
+    const char *path = sn_route_module(route, l), *style = style_of(route->net, mesh, l, head);
     bool known = !path || !style;
     if (known) continue;
     write_pattern(path, pattern, sizeof pattern);
@@ -104,8 +124,7 @@ static void add_tensor_parallel(sn__text *t, const sn_route *route, const sn_mes
     if (!known) sn__text_add(t, "%s", line);
   }
   sn__text_add(t, "})");
-  sn__text_add(t, "# and where columns begin PrepareModuleInput: Shard(1) to Replicate()");
-  if (!mesh->loss_whole) sn__text_add(t, "# with loss_parallel(): around the loss and its backward");
+  add_rest_of_plan(t, mesh);
 }
 
 /* The axes that shards lie on, where there are others. */

@@ -38,7 +38,8 @@ static const word yes_no[] = {{"no", 0}, {"yes", 1}, {NULL, 0}}, reduces[] = {{"
                                  {"zb-h1", SN_SCHEDULE_ZB_H1},
                                  {NULL, 0}},
                   syncs[] = {{"last", 0}, {"each", 1}, {NULL, 0}}, losses[] = {{"split", 0}, {"whole", 1}, {NULL, 0}},
-                  gathers[] = {{"kept", 0}, {"again", 1}, {NULL, 0}};
+                  gathers[] = {{"kept", 0}, {"again", 1}, {NULL, 0}},
+                  sequences[] = {{"split", 0}, {"whole", 1}, {NULL, 0}};
 
 typedef enum key_kind { KEY_COUNT, KEY_FLAG, KEY_BYTES, KEY_SCHEDULE, KEY_UNITS } key_kind;
 
@@ -70,6 +71,7 @@ static const key keys[] = {
     {"view", KEY_FLAG, AT(view), 0, 1, 0, yes_no, SN_MESH_DP},
     {"loss", KEY_FLAG, AT(loss_whole), 0, 1, 0, losses, SN_MESH_TP},
     {"gathered", KEY_FLAG, AT(gather_again), 0, 1, 0, gathers, SN_MESH_TP},
+    {"sequence", KEY_FLAG, AT(sequence_whole), 0, 1, 0, sequences, SN_MESH_TP},
 };
 
 #define INTERLEAVED "interleaved:"
@@ -126,7 +128,7 @@ static const struct {
 } others[] = {
     {" cp context ", "context parallel", "tp splits positions between its products, and fsdp shares parameters"},
     {" ep etp expert experts ", "expert parallel", "fsdp shares a mixture's experts like other parameters"},
-    {" sp ", "sequence parallel", "tp has it: it splits positions between its products"},
+    {" sp ", "sequence parallel", "tp has it with sequence=split, which holds unless sequence=whole is asked for"},
     {" offload cpu-offload cpu_offload ", "CPU offload of shards", "--strategy pytorch+offload moves saved tensors"},
     {" fsdp1 ", "the FSDP before fully_shard", "fsdp is fully_shard"},
     {" compile ", "a compiled model", "the answer is of the model as it stands"},
@@ -151,7 +153,7 @@ static sn_status fail_key(const char *name, size_t length, sn_err *err) {
   if (fail_known(text, err) != SN_OK) return err->code;
   return sn_fail(err, SN_BAD_USAGE,
                  "--parallel: \"%s\" is no key%s; keys are tp, fsdp, dp, pp, zero, reshard, keep-last, prefetch, "
-                 "reduce, sync, bucket, view, loss, gathered, schedule, stages",
+                 "reduce, sync, bucket, view, loss, gathered, sequence, schedule, stages",
                  text, sn_text_suggest(text, names, KEYS, hint, sizeof hint));
 }
 
@@ -312,6 +314,13 @@ static sn_status check_reshard(sn_mesh *mesh, sn_err *err) {
   return SN_OK;
 }
 
+static sn_status check_sequence(const sn_mesh *mesh, sn_err *err) {
+  if (!mesh->sequence_whole || !mesh->gather_again) return SN_OK;
+  return sn_fail(err, SN_BAD_USAGE,
+                 "--parallel: with sequence=whole every rank has what its products read, and gathers nothing; leave "
+                 "gathered=again out, or ask for sequence=split");
+}
+
 static const char *word_of(const key *k, uint64_t value) {
   for (const word *w = k->words; w && w->word; w++)
     if (w->value == value) return w->word;
@@ -382,7 +391,8 @@ static sn_status parse(const char *text, bool may_seek, sn_mesh *mesh, sn_err *e
     if (read_key(at, length, may_seek, &read, seen, err) != SN_OK) return err->code;
     at += length + (at[length] == ',');
   }
-  if (check_needs(&read, seen, err) != SN_OK || settle_zero(&read, err) != SN_OK || check_reshard(&read, err) != SN_OK)
+  if (check_needs(&read, seen, err) != SN_OK || settle_zero(&read, err) != SN_OK ||
+      check_reshard(&read, err) != SN_OK || check_sequence(&read, err) != SN_OK)
     return err->code;
   return settle(read, mesh, err);
 }
@@ -525,6 +535,11 @@ sn_division sn_division_of(const sn_net *net, const sn_layer *layer) {
   if (layer->op == SN_EMBEDDING) return SN_BY_WORDS;
   if (layer->op != SN_FC) return SN_UNDIVIDED;
   return reads_features(net, layer) ? SN_BY_INPUTS : SN_BY_OUTPUTS;
+}
+
+bool sn_mesh_updates_apart(const sn_mesh *mesh, const sn_net *net, const sn_layer *layer) {
+  bool replicated = sn_mesh_size(mesh, SN_MESH_DP) > 1 && sn_mesh_size(mesh, SN_MESH_FSDP) == 1;
+  return mesh->sequence_whole && !replicated && sn_division_of(net, layer) == SN_UNDIVIDED;
 }
 
 /* Of the n-th parameter, the first of which has words or outputs for rows. Biases are by outputs. */

@@ -4,7 +4,7 @@
  *   fsdp=N   fully_shard() of each block and of the rest: a GPU keeps 1/N of each parameter, gathers a block's where it
  *            runs, and keeps its part of the gradients' sum. With dp=R: R such groups (HSDP)
  *   zero=Z   with dp=N: DeepSpeed's stages 1 and 2, model states only; its stage 3 is read as fsdp=N
- *   tp=N     DTensor's column- and row-wise products, and parts of the sequence between them
+ *   tp=N     DTensor's column- and row-wise products, and parts of the sequence between them; with sequence=whole all of it
  *   pp=N     the layers in N stages, micro-batches one behind the other
  *
  * Ranks are numbered with tp fastest, then fsdp, dp and pp. What is said is what the fullest rank has: the first, which
@@ -72,6 +72,7 @@ typedef struct sn_mesh {
   uint16_t units[SN_MESH_UNITS];
   bool loss_whole;         /* tp: logits are gathered ahead of the loss */
   bool gather_again;       /* tp: inputs of products are kept split and gathered once more by backward (Megatron) */
+  bool sequence_whole;     /* tp: no sequence parallelism, values between products are whole on every rank */
   uint8_t sought;          /* 1 + the axis whose size is looked for (sn_mesh_parse_sought()); 0: none */
   char text[SN_MESH_TEXT]; /* that reads as this mesh, keys at what they are unless asked for left out:
                               "fsdp=8,prefetch=2"; "" for one GPU */
@@ -142,6 +143,10 @@ typedef enum sn_division { SN_UNDIVIDED, SN_BY_OUTPUTS, SN_BY_INPUTS, SN_BY_WORD
 
 /* O(layers between it and the product or norm ahead of it). */
 sn_division sn_division_of(const sn_net *net, const sn_layer *layer);
+
+/* Whether an update for all parameters at once (foreach) takes a layer's for themselves: with sequence=whole what tp does
+ * not divide are plain tensors, of which PyTorch takes none beside DTensors; DistributedDataParallel makes all plain. */
+bool sn_mesh_updates_apart(const sn_mesh *mesh, const sn_net *net, const sn_layer *layer);
 
 /* The parameter tensors of a layer (sn_parameters_of()) as they are cut, of one of `tp` ranks; how many. */
 uint32_t sn_cuts_of(const sn_net *net, const sn_layer *layer, uint32_t tp, sn_cut cuts[SN_PARAMETER_TENSORS]);

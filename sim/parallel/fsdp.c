@@ -580,7 +580,7 @@ sn_route *sn__fsdp(const sn_route *whole, sn_iteration iteration, sn_err *err) {
   if (status == SN_OK) write(&m);
   bool good = status == SN_OK && err->code == SN_OK;
   if (good && whole->net->recorded) shrink_recorded(&m);
-  if (good && !whole->net->recorded) sn__groups_shrink_temporaries(&m.g, &m.e, m.ranks, m.e_bytes, m.o_bytes);
+  if (good && !whole->net->recorded) sn__groups_shrink_temporaries(&m.g, m.mesh, &m.e, m.ranks, m.e_bytes, m.o_bytes);
   if (status == SN_OK) status = sn__groups_hand_over(&m.g, m.mesh, m.e.route, err);
   sn_route *route = sn__edit_end(&m.e, status);
   free(m.states);

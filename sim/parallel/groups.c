@@ -170,12 +170,13 @@ sn_status sn__groups_hand_over(const sn__groups *g, const sn_mesh *mesh, sn_rout
   return SN_OK;
 }
 
-void sn__groups_shrink_temporaries(const sn__groups *g, sn__edit *e, uint32_t ranks, uint32_t e_bytes,
-                                   uint32_t o_bytes) {
+void sn__groups_shrink_temporaries(const sn__groups *g, const sn_mesh *mesh, sn__edit *e, uint32_t ranks,
+                                   uint32_t e_bytes, uint32_t o_bytes) {
   const sn_route *w = e->whole;
   uint64_t all = 0, own = 0;
   for (uint32_t i = 0; i < g->n_parameters; i++) {
-    if (g->parameters[i].gradient == SN_NONE) continue;
+    const sn_layer *layer = &w->layers[g->parameters[i].layer];
+    if (g->parameters[i].gradient == SN_NONE || sn_mesh_updates_apart(mesh, w->net, layer)) continue;
     all += g->parameters[i].cut.rows * g->parameters[i].cut.each;
     own += sn_cut_shard(g->parameters[i].cut, ranks);
   }

@@ -59,8 +59,8 @@ sn_status sn__groups_find_made(const sn__groups *groups, const sn_route *whole, 
 sn_status sn__groups_hand_over(const sn__groups *groups, const sn_mesh *mesh, sn_route *route, sn_err *err);
 /* What the optimizer makes beside, for all parameters at once or for each in its step, becomes as large as their shards;
  * e and o: bytes of an element as it is computed, and as it is kept. */
-void sn__groups_shrink_temporaries(const sn__groups *groups, sn__edit *e, uint32_t ranks, uint32_t e_bytes,
-                                   uint32_t o_bytes);
+void sn__groups_shrink_temporaries(const sn__groups *groups, const sn_mesh *mesh, sn__edit *e, uint32_t ranks,
+                                   uint32_t e_bytes, uint32_t o_bytes);
 /* Of a recording; groups is zeroed. O(events + parameters log parameters). */
 sn_status sn__groups_find_recorded(const sn_route *whole, sn__groups *groups, sn_err *err);
 void sn__groups_clear(sn__groups *groups);

@@ -383,7 +383,7 @@ static void count_updated(maker *m) {
   const sn_route *w = m->whole;
   sn_cut cuts[SN_PARAMETER_TENSORS];
   for (uint32_t l = 0; l < w->n_layers; l++) {
-    if (w->weight_gradient[l] == SN_NONE) continue;
+    if (w->weight_gradient[l] == SN_NONE || sn_mesh_updates_apart(m->mesh, w->net, &w->layers[l])) continue;
     uint32_t count = sn_cuts_of(w->net, &w->layers[l], sn_mesh_size(m->mesh, SN_MESH_TP), cuts);
     for (uint32_t n = 0; n < count; n++) {
       uint64_t elements = cuts[n].rows * cuts[n].each; /* of parameters, which were counted */

@@ -1,11 +1,17 @@
-/* Tensor parallel with sequence parallel: one rank's route (parallel.md, section 5; PyTorch 2.15, torch/distributed/
- * tensor).
+/* Tensor parallel, with sequence parallel unless told otherwise: one rank's route (parallel.md, section 5; PyTorch 2.15,
+ * torch/distributed/tensor).
  *
  *   forward    products of a norm's output     gather, for all of them once; what was gathered stays for backward
  *              products of what is split       a partial sum, reduce-scatter; the table of words as well
  *   backward   those                           gather of what arrives, for the product alone
  *              a norm that was gathered        the sum of what its readers make, reduce-scatter
  *   update     norms                           all-reduce of their gradients
+ *
+ * With sequence=whole (Megatron-LM before it had sequence parallel) values between products are whole on every rank, and
+ * so are norms' gradients:
+ *
+ *   forward    products of what is split       a partial sum, all-reduce; the table of words as well
+ *   backward   a norm that products read       the sum of what these make, all-reduce
  *
  * An array is gathered along its first dimension and reduced along it, and positions are the second: DTensor writes it
  * once more, in the other order, behind a gather and ahead of a reduction. That copy is here a tensor that the
@@ -54,6 +60,11 @@ typedef struct maker {
   instead instead[INSTEAD];
   uint32_t n_instead;
 } maker;
+
+/* Whether values between products are split by positions. */
+static bool splits_sequence(const maker *m) {
+  return !m->iteration.mesh.sequence_whole;
+}
 
 static const sn_layer *layer_of(const maker *m, uint32_t index) {
   return &m->whole->layers[index];
@@ -119,18 +130,20 @@ static uint64_t own_bytes(const maker *m, uint32_t tensor) {
   bool weighs = layout_of(m, t->layer)->split != SN_UNDIVIDED, copy = sn_tensor_is_weight_cast(t);
   if (t->role == SN_PARAMETER_GRADIENT || copy || (t->role == SN_SCRATCH && weighs)) return parameter_bytes(m, tensor);
   bool logits = t->role == SN_VALUE && t->layer == m->layout.head && m->iteration.mesh.loss_whole;
-  if (logits || layout_of(m, t->layer)->layout == SN__WHOLE || is_gathered(m, t)) return t->bytes;
+  bool features = layout_of(m, t->layer)->split == SN_BY_INPUTS && t->role != SN_VALUE; /* of its input */
+  bool whole = layout_of(m, t->layer)->layout == SN__WHOLE && !features;
+  if (logits || whole || is_gathered(m, t)) return t->bytes;
   return t->role == SN_SAVED && saves_whole(m, t) ? t->bytes : part_of(m, tensor);
 }
 
-/* What the optimizer makes beside is as large as all parameters of a rank. */
+/* What the optimizer makes beside is as large as all parameters of a rank that it takes at once. */
 static void shrink_temporaries(maker *m) {
   const sn_route *w = m->whole;
   uint64_t all = 0, own = 0, width = sn_precision_parameter_bytes(m->iteration.precision);
   for (uint32_t l = 0; l < w->n_layers; l++)
     for (uint32_t n = 0; n < SN_PARAMETER_TENSORS && w->weight_gradient[l] != SN_NONE; n++) {
       all += elements_of(m, l, n, 1);
-      own += elements_of(m, l, n, m->ranks);
+      own += sn_mesh_updates_apart(&m->iteration.mesh, w->net, layer_of(m, l)) ? 0 : elements_of(m, l, n, m->ranks);
     }
   for (uint32_t s = w->first_update; s < w->n_steps && all > 0; s++)
     for (uint32_t i = 0; i < w->steps[s].n_accesses; i++) {
@@ -164,7 +177,7 @@ static void collect(maker *m, uint32_t layer, sn_pass pass, sn_transfer_kind kin
   uint64_t bytes = m->e.tensors[kind == SN_ALL_GATHER ? to : from].bytes;
   begin_transfer(m, layer, pass, kind, bytes);
   sn__edit_access(&m->e, from, SN_READ);
-  access_moved(m, layer, bytes);
+  if (kind != SN_ALL_REDUCE) access_moved(m, layer, bytes);
   sn__edit_access(&m->e, to, SN_WRITE);
 }
 
@@ -173,7 +186,7 @@ static void gather(maker *m, uint32_t layer, sn_pass pass, uint32_t from, uint32
 }
 
 static void reduce(maker *m, uint32_t layer, sn_pass pass, uint32_t partial, uint32_t to) {
-  collect(m, layer, pass, SN_REDUCE_SCATTER, partial, to);
+  collect(m, layer, pass, splits_sequence(m) ? SN_REDUCE_SCATTER : SN_ALL_REDUCE, partial, to);
 }
 
 /* A rank's part of what it has whole. */
@@ -201,8 +214,8 @@ static uint32_t now(const maker *m, uint32_t tensor) {
 /* What a step does of its layer's work: tables are looked up by all words, and whole logits are everyone's. */
 static uint32_t share_of(const maker *m, const sn_step *step) {
   const sn__tensor_layer *layout = layout_of(m, step->layer);
-  bool all = step->pass == SN_UPDATE ? layout->split == SN_UNDIVIDED
-                                     : layout->layout == SN__WHOLE || layout->split == SN_BY_WORDS;
+  bool whole = layout->layout == SN__WHOLE && layout->split == SN_UNDIVIDED;
+  bool all = step->pass == SN_UPDATE ? layout->split == SN_UNDIVIDED : whole || layout->split == SN_BY_WORDS;
   return all ? 1 : m->ranks;
 }
 
@@ -285,7 +298,7 @@ static void copy_moved(maker *m, uint32_t step, bool gathers) {
 static void copy_forward(maker *m, uint32_t step) {
   uint32_t layer = m->whole->steps[step].layer;
   sn_division split = (sn_division)layout_of(m, layer)->split;
-  if (split == SN_BY_OUTPUTS) gather_input(m, layer, SN_FORWARD);
+  if (split == SN_BY_OUTPUTS && splits_sequence(m)) gather_input(m, layer, SN_FORWARD);
   if (has_whole_logits(m, layer) || split == SN_BY_INPUTS || split == SN_BY_WORDS)
     copy_moved(m, step, split == SN_BY_OUTPUTS);
   else
@@ -304,11 +317,12 @@ static bool reads(const maker *m, const sn_step *step, uint32_t tensor) {
 static void take_gradient(maker *m, uint32_t layer) {
   const sn__tensor_layer *layout = layout_of(m, layer);
   uint32_t dy = m->whole->gradient[layer_of(m, layer)->first_output];
-  bool whole = layout->split == SN_BY_INPUTS || layout->split == SN_BY_WORDS;
-  if (dy == SN_NONE || !(whole || layout->gathers || has_whole_logits(m, layer))) return;
+  bool gathers = splits_sequence(m) && (layout->split == SN_BY_INPUTS || layout->split == SN_BY_WORDS);
+  bool whole = gathers || (layout->gathers && !splits_sequence(m));
+  if (dy == SN_NONE || !(gathers || layout->gathers || has_whole_logits(m, layer))) return;
   uint32_t to = sn__edit_tensor(&m->e, layer, whole ? SN_PORT_WHOLE : SN_PORT_PARTIAL, SN_GRADIENT,
                                 whole ? bytes_of(m, dy) : part_of(m, dy));
-  if (whole)
+  if (gathers)
     gather(m, layer, SN_BACKWARD, dy, to);
   else if (layout->gathers)
     reduce(m, layer, SN_BACKWARD, dy, to);
@@ -331,10 +345,10 @@ static void copy_table(maker *m, uint32_t step) {
   if (whole != SN_NONE) slice(m, layer, whole, gradient);
 }
 
-/* A norm's gradients are sums over a rank's own positions. */
+/* A norm's gradients are sums over a rank's own positions, unless it has all. */
 static void add_up(maker *m, uint32_t layer, sn_pass pass) {
   uint32_t gradient = m->whole->weight_gradient[layer];
-  bool sums = layout_of(m, layer)->split == SN_UNDIVIDED && gradient != SN_NONE;
+  bool sums = layout_of(m, layer)->split == SN_UNDIVIDED && gradient != SN_NONE && splits_sequence(m);
   for (uint32_t n = 0; sums && n < SN_PARAMETER_TENSORS && elements_of(m, layer, n, 1) > 0; n++) {
     begin_transfer(m, layer, pass, SN_ALL_REDUCE, bytes_of(m, gradient + n));
     if (pass == SN_BACKWARD || !sn_iteration_adds_gradients(m->iteration))
@@ -348,8 +362,8 @@ static void copy_backward(maker *m, uint32_t index) {
     copy(m, index);
     return;
   }
-  if (layout_of(m, step->layer)->split == SN_BY_OUTPUTS && reads(m, step, input_of(m, step->layer)))
-    gather_input(m, step->layer, SN_BACKWARD);
+  bool products = layout_of(m, step->layer)->split == SN_BY_OUTPUTS && splits_sequence(m);
+  if (products && reads(m, step, input_of(m, step->layer))) gather_input(m, step->layer, SN_BACKWARD);
   take_gradient(m, step->layer);
   copy_table(m, index);
   if (m->averaged) add_up(m, step->layer, SN_BACKWARD);
@@ -365,7 +379,7 @@ static void access_taken(maker *m) {
   if ((kind != SN_OPTIMIZER_SGD && kind != SN_OPTIMIZER_MOMENTUM)) return;
   for (uint32_t l = 0; l < w->n_layers; l++)
     for (uint32_t n = 0; n < SN_PARAMETER_TENSORS && w->weight_gradient[l] != SN_NONE; n++)
-      if (layer_of(m, l)->op == SN_EMBEDDING || layout_of(m, l)->split == SN_UNDIVIDED)
+      if (layer_of(m, l)->op == SN_EMBEDDING || (layout_of(m, l)->split == SN_UNDIVIDED && splits_sequence(m)))
         bytes += elements_of(m, l, n, m->ranks) * width;
   sn__edit_access(&m->e, sn__edit_tensor(&m->e, w->steps[w->first_update].layer, SN_PORT_MOVED, SN_SCRATCH, bytes),
                   SN_WRITE);

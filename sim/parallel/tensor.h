@@ -6,6 +6,7 @@
  *                 ^ reduce    ^ gather                                   ^ reduce
  *
  * On t ranks a value by positions or features is one t-th of it; what is gathered, and what is yet to be summed, is all.
+ * With sequence=whole what is by positions there is whole, and sums of all ranks' take the place of reduce and gather.
  */
 #ifndef SN_SIM_PARALLEL_TENSOR_H
 #define SN_SIM_PARALLEL_TENSOR_H
@@ -14,13 +15,13 @@
 #include "sim/graph/iteration.h"
 #include "sim/graph/route.h"
 
-/* How a layer's output lies on the ranks. */
+/* How a layer's output lies on the ranks. SN__WHOLE: on each of them all of it. */
 typedef enum sn__layout { SN__UNKNOWN, SN__TOKENS, SN__BY_POSITIONS, SN__BY_FEATURES, SN__WHOLE } sn__layout;
 
 typedef struct sn__tensor_layer {
   uint8_t split;  /* sn_division, of its parameters */
   uint8_t layout; /* sn__layout; DATA's are tokens */
-  bool gathers;   /* a norm whose output products read: it is gathered for them */
+  bool gathers;   /* a norm whose output products read: it is gathered for them, and its gradient the sum of theirs */
 } sn__tensor_layer;
 
 typedef struct sn__tensor_layout {

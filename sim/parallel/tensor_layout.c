@@ -38,6 +38,11 @@ static sn__layout common_layout(const finder *f, const sn_layer *layer) {
   return layout;
 }
 
+/* That of values between products. */
+static sn__layout layout_between(const finder *f) {
+  return f->mesh->sequence_whole ? SN__WHOLE : SN__BY_POSITIONS;
+}
+
 static bool is_norm(const sn_layer *layer) {
   return layer->op == SN_RMS_NORM || layer->op == SN_LAYER_NORM;
 }
@@ -48,10 +53,10 @@ static sn_status lay_out_product(finder *f, const sn_layer *layer, sn__tensor_la
   sn__layout input = input_layout(f, layer, 0);
   own->split = (uint8_t)sn_division_of(f->net, layer);
   if (own->split == SN_BY_INPUTS && input == SN__BY_FEATURES) {
-    own->layout = SN__BY_POSITIONS;
+    own->layout = layout_between(f);
     return SN_OK;
   }
-  if (own->split != SN_BY_OUTPUTS || input != SN__BY_POSITIONS || !is_norm(&f->net->layers[source]))
+  if (own->split != SN_BY_OUTPUTS || input != layout_between(f) || !is_norm(&f->net->layers[source]))
     return refuse(f, layer, "is a product of neither a norm's output nor what products have split");
   f->found->layers[source].gathers = true;
   f->found->head = (uint32_t)(layer - f->net->layers);
@@ -64,8 +69,9 @@ static sn_status lay_out_beside(finder *f, const sn_layer *layer, sn__tensor_lay
   own->layout = (uint8_t)common_layout(f, layer);
   if (own->layout == SN__UNKNOWN || layer->parameters > 0)
     return refuse(f, layer, "has operands that lie on the ranks in different ways");
-  return !features || own->layout == SN__BY_FEATURES ? SN_OK
-                                                     : refuse(f, layer, "works along positions, which are split");
+  return !features || own->layout == SN__BY_FEATURES
+             ? SN_OK
+             : refuse(f, layer, "works along features or positions, and is of no product");
 }
 
 static sn_status lay_out(finder *f, uint32_t index) {
@@ -74,15 +80,18 @@ static sn_status lay_out(finder *f, uint32_t index) {
   switch (layer->op) {
   case SN_EMBEDDING:
     own->split = SN_BY_WORDS;
-    own->layout = SN__BY_POSITIONS;
+    own->layout = layout_between(f);
+    return SN_OK;
+  case SN_FORK:
+    own->layout = input_layout(f, layer, 0);
     return SN_OK;
   case SN_POSITION:
   case SN_RMS_NORM:
   case SN_LAYER_NORM:
-    own->layout = SN__BY_POSITIONS;
-    return input_layout(f, layer, 0) == SN__BY_POSITIONS
+    own->layout = layout_between(f);
+    return input_layout(f, layer, 0) == own->layout
                ? SN_OK
-               : refuse(f, layer, "is of positions, and they are not what is split");
+               : refuse(f, layer, "is of positions, and reads what products have split by features");
   case SN_FC:
     return lay_out_product(f, layer, own);
   case SN_ATTENTION:
@@ -161,7 +170,8 @@ static void divide_layer(finder *f, const sn_layer *layer) {
   const char *words = layer - f->net->layers == f->found->head ? "words" : "features";
   if (layer->op == SN_ATTENTION) divide_heads(f, layer);
   if (layer->op == SN_EMBEDDING) divide(f, layer->attr->rows, "words", layer);
-  if (layer->op == SN_EMBEDDING) divide(f, (uint64_t)layer->out.h * layer->out.w, "positions", layer);
+  if (layer->op == SN_EMBEDDING && !f->mesh->sequence_whole)
+    divide(f, (uint64_t)layer->out.h * layer->out.w, "positions", layer);
   if (layer->op == SN_FC) divide(f, layer->out.c, words, layer);
 }
 
@@ -211,7 +221,7 @@ sn_status sn__tensor_layout_find(const sn_route *whole, const sn_mesh *mesh, sn_
   layout->layers[0].layout = SN__TOKENS;
   if (check_kind(&f) != SN_OK) return err->code;
   for (uint32_t l = 1; l < whole->n_layers; l++)
-    if (whole->net->layers[l].op != SN_FORK && lay_out(&f, l) != SN_OK) return err->code;
+    if (lay_out(&f, l) != SN_OK) return err->code;
   if (check_readers(&f) != SN_OK || check_sizes(&f) != SN_OK) return err->code;
   if (mesh->loss_whole) make_logits_whole(&f);
   return SN_OK;

@@ -169,7 +169,7 @@ sn_route *sn__zero(const sn_route *whole, sn_iteration iteration, sn_err *err) {
   sn_status status = prepare(&m, iteration, err);
   if (status == SN_OK) write(&m);
   if (status == SN_OK && err->code == SN_OK)
-    sn__groups_shrink_temporaries(&m.g, &m.e, m.ranks, m.width, sn_iteration_kept_bytes(iteration));
+    sn__groups_shrink_temporaries(&m.g, &iteration.mesh, &m.e, m.ranks, m.width, sn_iteration_kept_bytes(iteration));
   if (status == SN_OK) status = sn__groups_hand_over(&m.g, m.mesh, m.e.route, err);
   sn_route *route = sn__edit_end(&m.e, status);
   free(m.made);

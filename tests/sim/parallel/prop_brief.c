@@ -45,13 +45,14 @@ static void throw(question * q, uint64_t *dice, sn_err *err) {
   static const char *const optimizers[] = {"adamw", "sgd", "momentum"};
   uint32_t n = prng_below(dice, sizeof nets / sizeof *nets), stages = prng_from(dice, 2, 8);
   bool doubles = stages % 2 == 0 && stages != 6; /* whole nodes of 8 */
+  static const char *const divided[] = {"", "", ",tp=2", ",tp=2,sequence=whole"};
   char mesh[80];
   static const char *const shards[] = {
       "", "", ",fsdp=2", ",fsdp=2,reshard=no", ",fsdp=4,prefetch=2", ",fsdp=2,keep-last=yes", ",fsdp=2,reduce=bf16"};
   const char *units =
       stages == 4 && n < 2 && prng_chance(dice, 50) ? ",stages=1,3,3,1" : ""; /* the second is fullest */
   snprintf(mesh, sizeof mesh, "pp=%u%s%s%s%s", stages, doubles && prng_chance(dice, 50) ? ",dp=2" : "",
-           doubles && nets[n].divides && prng_chance(dice, 50) ? ",tp=2" : "",
+           doubles && nets[n].divides ? divided[prng_below(dice, 4)] : "",
            doubles ? shards[prng_below(dice, sizeof shards / sizeof *shards)] : "", units);
   q->net = nets[n].net;
   q->batch = nets[n].batch;

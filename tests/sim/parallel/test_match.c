@@ -159,10 +159,17 @@ static void swap_steps(sn_instr *a, sn_instr *b) {
 }
 
 static void plans_match(void **state) {
-  static const char *const meshes[] = {"pp=4",      "pp=4,schedule=gpipe", "pp=4,schedule=interleaved:2",
-                                       "pp=4,dp=2", "pp=4,tp=2",           "pp=2",
-                                       "fsdp=4",    "fsdp=4,dp=2",         "tp=2,fsdp=2",
-                                       "dp=4"};
+  static const char *const meshes[] = {"pp=4",
+                                       "pp=4,schedule=gpipe",
+                                       "pp=4,schedule=interleaved:2",
+                                       "pp=4,dp=2",
+                                       "pp=4,tp=2",
+                                       "pp=2",
+                                       "fsdp=4",
+                                       "fsdp=4,dp=2",
+                                       "tp=2,fsdp=2",
+                                       "dp=4",
+                                       "pp=2,tp=2,sequence=whole"};
   (void)state;
   for (size_t i = 0; i < sizeof meshes / sizeof meshes[0]; i++) {
     sn_err err;

@@ -233,6 +233,10 @@ static void bad_meshes_are_refused(void **state) {
       {"pp=2,schedule=interleaved:2,stages=1,2,3", "there are 4 parts"},
       {"pp=65,stages=1,2", "up to 64"},
       {"fsdp=8,cp=2", "cp (context parallel) is not simulated; tp splits positions"},
+      {"tp=8,sp=8", "sp (sequence parallel) is not simulated; tp has it with sequence=split, which holds unless"},
+      {"tp=8,sequence=yes", "sequence=\"yes\" is none of: split, whole"},
+      {"sequence=whole", "add tp=8"},
+      {"tp=8,sequence=whole,gathered=again", "gathers nothing; leave gathered=again out, or ask for sequence=split"},
       {"ep=8", "expert parallel"},
       {"fp8", "float8"},
   };

@@ -107,6 +107,7 @@ static const question questions[] = {
     {"llm:4,64,4,4,176,5000", "pp=2,schedule=interleaved:2", "pytorch", 16, 4},
     {"llm:6,64,4,4,176,100", "pp=2,dp=2,schedule=zb-h1", "pytorch", 32, 4},
     {"llm:4,64,4,4,176,100", "tp=2,pp=2,schedule=gpipe", "pytorch", 32, 4},
+    {"llm:4,64,4,4,176,100", "tp=2,pp=2,sequence=whole,schedule=zb-h1", "pytorch", 31, 4},
     {"resnet18", "pp=4", "pytorch", 32, 4},
 };
 

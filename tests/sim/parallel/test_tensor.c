@@ -49,7 +49,8 @@ static void check_row(const row *asked, const char *strategy) {
 }
 
 /* A loss, 8 bytes, is held until the update begins, which the tracked program drops; and that has the other
- * micro-batch's tokens and labels ready, 4096 bytes. */
+ * micro-batch's tokens and labels ready, 4096 bytes. Two whose fullest moment is in the backward of a norm have the root
+ * of each position, 4 bytes, which the tracked norm has dropped by then. */
 static void measured(void **state) {
   static const row rows[] = {
       {"llm:2,512,8,8,1408,2048", "tp=2", 2, 512, SN_OPTIMIZER_ADAMW, 120448096, 1},
@@ -73,6 +74,18 @@ static void measured(void **state) {
       {"llm:2,256,8,8,704,512", "fsdp=2,tp=2", 2, 128, SN_OPTIMIZER_ADAMW, 20516444 - 4096, 2},
       {"llm:2,256,8,8,704,512", "fsdp=2,tp=2,sync=each", 2, 128, SN_OPTIMIZER_ADAMW, 18745436 - 4096, 2},
       {"llm:2,256,8,8,704,512", "tp=2", 2, 64, SN_OPTIMIZER_MOMENTUM, 12015616 + 8, 1},
+      {"llm:2,512,8,8,1408,2048", "tp=2,sequence=whole", 2, 512, SN_OPTIMIZER_ADAMW, 130944096, 1},
+      {"llm:2,512,8,8,1408,2048", "tp=4,sequence=whole", 2, 512, SN_OPTIMIZER_ADAMW, 81251424, 1},
+      {"llm:2,512,8,8,1408,2048", "tp=8,sequence=whole", 2, 512, SN_OPTIMIZER_ADAMW, 58990684 + 4 * 1024, 1},
+      {"llm:2,512,8,8,1408,2048", "tp=2,sequence=whole,loss=whole", 2, 512, SN_OPTIMIZER_ADAMW, 139298908, 1},
+      {"llm:2,512,8,4,1408,2048", "tp=4,sequence=whole", 2, 510, SN_OPTIMIZER_ADAMW, 79461132, 1},
+      {"llm:3,256,8,8,704,512", "fsdp=2,tp=4,sequence=whole", 2, 128, SN_OPTIMIZER_ADAMW, 14508672, 1},
+      {"llm:3,256,8,4,704,512", "fsdp=3,tp=2,sequence=whole", 2, 64, SN_OPTIMIZER_MOMENTUM, 13571520, 1},
+      {"llm:2,256,8,8,704,512", "tp=2,sequence=whole", 2, 64, SN_OPTIMIZER_MOMENTUM, 12487688, 1},
+      {"llm:2,256,8,8,704,512", "tp=8,sequence=whole", 4, 256, SN_OPTIMIZER_SGD, 23853064 + 4 * 1024, 1},
+      {"llm:2,256,8,8,704,8192", "tp=2,sequence=whole", 1, 16, SN_OPTIMIZER_ADAMW, 62214484 + 8, 1},
+      {"llm:2,256,8,8,704,8192", "fsdp=2,tp=2,sequence=whole", 1, 16, SN_OPTIMIZER_ADAMW, 45791068, 1},
+      {"llm:2,256,8,8,704,512", "tp=2,sequence=whole", 2, 128, SN_OPTIMIZER_ADAMW, 24167776 - 4096, 2},
   };
   (void)state;
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) check_row(&rows[i], "pytorch");
@@ -113,19 +126,21 @@ static void refusals(void **state) {
   refused("llm:2,512,8,8,1406,2048", 2, 512, "tp=4", "the 1406 features of layers.0.feed_forward.w1; tp=2");
   refused("llm:2,512,8,8,1408,2047", 2, 512, "tp=4", "the 2047 words of tok_embeddings");
   refused("llm:2,512,8,8,1408,2048", 2, 510, "tp=4", "the 510 positions of tok_embeddings; tp=2");
+  refused("llm:2,512,8,8,1406,2048", 2, 510, "tp=4,sequence=whole", "the 1406 features of");
   refused("tv_resnet18", 2, 0, "tp=2", "is a batch norm");
   refused("tv_vgg16", 2, 0, "tp=2", "has no attention");
   refused("gpt2:layers=1", 1, 64, "tp=2", "h.0.attn.sdpa has queries, keys and values side by side");
+  refused("bert_base", 1, 64, "tp=2,sequence=whole", "is a product of neither a norm's output nor");
 }
 
 /* What a layer more keeps where the loss is the fullest moment. */
-static uint64_t kept_by_a_layer(const char *strategy) {
+static uint64_t kept_by_a_layer(const char *mesh, const char *strategy) {
   uint64_t bytes[2];
   for (uint32_t i = 0; i < 2; i++) {
     char spec[80];
     snprintf(spec, sizeof spec, "megatron:layers=%u,hidden=512,heads=8,vocabulary=51200", 2 + i);
     sn_net *net = net_of(spec, 8, 512);
-    sn_iteration iteration = iteration_of("tp=4,gathered=again", SN_OPTIMIZER_SGD);
+    sn_iteration iteration = iteration_of(mesh, SN_OPTIMIZER_SGD);
     iteration.precision = SN_BF16;
     bytes[i] = live_of(spec, net, strategy, iteration).activations;
     sn_net_free(net);
@@ -133,14 +148,20 @@ static uint64_t kept_by_a_layer(const char *strategy) {
   return bytes[1] - bytes[0];
 }
 
-/* Korthikanti et al., "Reducing Activation Recomputation in Large Transformer Models", equations 4 and 6: of s positions,
- * b sequences, h features, a heads, t ranks, s b h / t (34 + 5 a s / h) bytes a layer, and 34 with the core of attention
- * run again. Statistics of norms, which they leave out, are four floats a position. */
+/* Korthikanti et al., "Reducing Activation Recomputation in Large Transformer Models", equations 2, 4 and 6: of s
+ * positions, b sequences, h features, a heads, t ranks, s b h / t (34 + 5 a s / h) bytes a layer, and 34 with the core of
+ * attention run again; without sequence parallelism s b h (10 + 24 / t + 5 a s / (h t)); and where layers run again what
+ * they read, 2 s b h. Statistics of norms, which they leave out, are four floats a position. */
 static void megatron_s_formulas(void **state) {
   (void)state;
-  const uint64_t s = 512, b = 8, h = 512, a = 8, t = 4, statistics = 4 * sizeof(float) * s * b / t;
-  assert_int_equal(kept_by_a_layer("pytorch"), s * b * h / t * (34 + 5 * a * s / h) + statistics);
-  assert_int_equal(kept_by_a_layer("pytorch+recompute=attention"), s * b * h / t * 34 + statistics);
+  const char *split = "tp=4,gathered=again", *whole = "tp=4,sequence=whole";
+  const uint64_t s = 512, b = 8, h = 512, a = 8, t = 4, statistics = 4 * sizeof(float) * s * b;
+  assert_int_equal(kept_by_a_layer(split, "pytorch"), s * b * h / t * (34 + 5 * a * s / h) + statistics / t);
+  assert_int_equal(kept_by_a_layer(split, "pytorch+recompute=attention"), s * b * h / t * 34 + statistics / t);
+  assert_int_equal(kept_by_a_layer(whole, "pytorch"), s * b * h / t * (10 * t + 24 + 5 * a * s / h) + statistics);
+  assert_int_equal(kept_by_a_layer(whole, "pytorch+recompute=attention"), s * b * h / t * (10 * t + 24) + statistics);
+  assert_int_equal(kept_by_a_layer(whole, "pytorch+recompute=units"), 2 * s * b * h);
+  assert_int_equal(kept_by_a_layer(split, "pytorch+recompute=units"), 2 * s * b * h / t);
 }
 
 static void keys(void **state) {
@@ -153,6 +174,13 @@ static void keys(void **state) {
   assert_int_equal(sn_mesh_parse("tp=2,loss=split,gathered=kept", &mesh, &err), SN_OK);
   assert_string_equal(mesh.text, "tp=2");
   assert_int_equal(sn_mesh_parse("fsdp=2,loss=whole", &mesh, &err), SN_BAD_USAGE);
+  assert_int_equal(sn_mesh_parse("sequence=whole,tp=2,gathered=kept", &mesh, &err), SN_OK);
+  assert_true(mesh.sequence_whole);
+  assert_string_equal(mesh.text, "tp=2,sequence=whole");
+  assert_int_equal(sn_mesh_parse("tp=2,sequence=split", &mesh, &err), SN_OK);
+  assert_false(mesh.sequence_whole);
+  assert_string_equal(mesh.text, "tp=2");
+  assert_int_equal(sn_mesh_parse("tp=1,sequence=whole", &mesh, &err), SN_BAD_USAGE);
 }
 
 /* As JSON; to be freed. */
@@ -181,23 +209,66 @@ static void one_rank(void **state) {
   sn_net_free(net);
 }
 
-/* Products take a rank's share; norms' updates and tables all. */
-static void shares(void **state) {
-  (void)state;
+/* Products take a rank's share; norms' updates and tables all, and with sequence=whole all between products. */
+static void check_shares(const char *mesh, bool whole) {
   sn_err err = SN_ERR_INIT;
   sn_net *net = net_of("llm:1,128,4,2,352,256", 2, 64);
-  sn_route *route = route_of(net, iteration_of("tp=2", SN_OPTIMIZER_ADAMW), &err);
+  sn_route *route = route_of(net, iteration_of(mesh, SN_OPTIMIZER_ADAMW), &err);
   must(&err);
   for (uint32_t s = 0; s < route->n_steps; s++) {
     const sn_step *step = &route->steps[s];
     sn_op op = route->layers[step->layer].op;
-    bool all = op == SN_EMBEDDING ? step->pass != SN_UPDATE : op == SN_RMS_NORM && step->pass == SN_UPDATE;
+    bool between = op == SN_RMS_NORM || op == SN_JOIN || (op == SN_FORK && step->kernel == SN_SUM);
+    bool all = op == SN_EMBEDDING ? step->pass != SN_UPDATE
+                                  : (whole && between) || (op == SN_RMS_NORM && step->pass == SN_UPDATE);
     if (sn_step_moves(step))
       assert_int_equal(route->transfers[step->sum].axis, SN_MESH_TP);
     else
       assert_int_equal(step->share, all ? 1 : 2);
   }
   sn_route_free(route);
+  sn_net_free(net);
+}
+
+static void shares(void **state) {
+  (void)state;
+  check_shares("tp=2", false);
+  check_shares("tp=2,sequence=whole", true);
+}
+
+/* How many collectives of each kind a rank takes part in, and their bytes. */
+static void count_collectives(const sn_net *net, const char *mesh, uint32_t count[], uint64_t bytes[]) {
+  sn_err err = SN_ERR_INIT;
+  sn_route *route = route_of(net, iteration_of(mesh, SN_OPTIMIZER_ADAMW), &err);
+  must(&err);
+  for (uint32_t s = 0; s < route->n_steps; s++) {
+    if (route->steps[s].kernel != SN_TRANSFER) continue;
+    const sn_transfer *t = &route->transfers[route->steps[s].sum];
+    count[t->kind]++;
+    bytes[t->kind] += t->bytes;
+  }
+  sn_route_free(route);
+}
+
+/* Two layers: with sequence=whole sums alone, forward of the table's and of each row-wise product's output, backward of
+ * each input of products by columns. Where it is split gathers and scatters in the place of each, of as many bytes, one
+ * gather more for each row-wise product's gradient and the table's, and the norms' gradients. */
+static void collectives(void **state) {
+  (void)state;
+  sn_net *net = net_of("llm:2,128,4,2,352,256", 2, 64);
+  const uint64_t value = UINT64_C(2) * 64 * 128 * sizeof(float);
+  uint32_t split[SN_TRANSFER_KINDS] = {0}, whole[SN_TRANSFER_KINDS] = {0};
+  uint64_t split_bytes[SN_TRANSFER_KINDS] = {0}, whole_bytes[SN_TRANSFER_KINDS] = {0};
+  count_collectives(net, "tp=2", split, split_bytes);
+  count_collectives(net, "tp=2,sequence=whole", whole, whole_bytes);
+  assert_int_equal(whole[SN_ALL_GATHER] + whole[SN_REDUCE_SCATTER], 0);
+  assert_int_equal(whole[SN_ALL_REDUCE], 5 + 5);
+  assert_int_equal(whole_bytes[SN_ALL_REDUCE], 10 * value);
+  assert_int_equal(split[SN_ALL_GATHER], 5 + 5);
+  assert_int_equal(split[SN_REDUCE_SCATTER], 5 + 5);
+  assert_int_equal(split[SN_ALL_REDUCE], 5);
+  assert_int_equal(split_bytes[SN_ALL_GATHER], 10 * value);
+  assert_int_equal(split_bytes[SN_REDUCE_SCATTER], 10 * value);
   sn_net_free(net);
 }
 
@@ -300,7 +371,9 @@ static sn_net *random_llm(uint64_t *dice, char *spec, size_t room) {
 }
 
 static void random_networks(void **state) {
-  static const char *const others[] = {"", "", ",loss=whole", ",gathered=again", ",fsdp=2", ",dp=2", ",fsdp=3,dp=2"};
+  static const char *const others[] = {
+      "",        "",      ",loss=whole",  ",gathered=again",       ",sequence=whole", ",sequence=whole,loss=whole",
+      ",fsdp=2", ",dp=2", ",fsdp=3,dp=2", ",fsdp=2,sequence=whole"};
   static const char *const strategies[] = {"pytorch", "pytorch+recompute=units"};
   uint64_t seed = first_seed(1);
   (void)state;
@@ -331,6 +404,7 @@ int main(void) {
       cmocka_unit_test(keys),
       cmocka_unit_test(one_rank),
       cmocka_unit_test(shares),
+      cmocka_unit_test(collectives),
       cmocka_unit_test(ranks_times),
       cmocka_unit_test(masters_are_18_bytes),
       cmocka_unit_test(random_networks),

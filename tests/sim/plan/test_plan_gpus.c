@@ -147,6 +147,7 @@ static void come_back(void **state) {
       {"llm:2,64,4,4,128,100", "dp=8,view=yes", "pytorch", 1, 16, 1},
       {"llm:2,64,4,4,128,100", "tp=2,fsdp=2", "pytorch+recompute=units", 1, 16, 1},
       {"llm:4,64,4,4,128,100", "tp=2,pp=3,stages=1,1,2", "pytorch", 1, 16, 4},
+      {"llm:2,64,4,4,128,100", "tp=2,fsdp=2,sequence=whole", "pytorch+recompute=units", 1, 15, 1},
       {"llm:4,64,4,4,128,100", "dp=2,pp=2,schedule=interleaved:2,stages=1,1,1,1", "pytorch+recompute=units", 1, 16, 4},
       {"tv_resnet18", "fsdp=8", "pytorch", 2, 0, 1},
       {"tv_vgg16", "pp=3,schedule=gpipe", "pytorch", 1, 0, 3},
