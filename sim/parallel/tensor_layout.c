@@ -53,7 +53,7 @@ static sn_status lay_out_product(finder *f, const sn_layer *layer, sn__tensor_la
   sn__layout input = input_layout(f, layer, 0);
   own->split = (uint8_t)sn_division_of(f->net, layer);
   if (own->split == SN_BY_INPUTS && input == SN__BY_FEATURES) {
-    own->layout = layout_between(f);
+    own->layout = (uint8_t)layout_between(f);
     return SN_OK;
   }
   if (own->split != SN_BY_OUTPUTS || input != layout_between(f) || !is_norm(&f->net->layers[source]))
@@ -80,15 +80,15 @@ static sn_status lay_out(finder *f, uint32_t index) {
   switch (layer->op) {
   case SN_EMBEDDING:
     own->split = SN_BY_WORDS;
-    own->layout = layout_between(f);
+    own->layout = (uint8_t)layout_between(f);
     return SN_OK;
   case SN_FORK:
-    own->layout = input_layout(f, layer, 0);
+    own->layout = (uint8_t)input_layout(f, layer, 0);
     return SN_OK;
   case SN_POSITION:
   case SN_RMS_NORM:
   case SN_LAYER_NORM:
-    own->layout = layout_between(f);
+    own->layout = (uint8_t)layout_between(f);
     return input_layout(f, layer, 0) == own->layout
                ? SN_OK
                : refuse(f, layer, "is of positions, and reads what products have split by features");
