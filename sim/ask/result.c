@@ -77,7 +77,7 @@ static bool makes(const sn_route *route, uint32_t step, uint32_t tensor) {
 }
 
 /* Where a tensor that is live in the step counts. */
-static uint64_t *part_of(const sn_route *route, uint32_t step, uint32_t tensor, sn_live *live) {
+static inline uint64_t *part_of(const sn_route *route, uint32_t step, uint32_t tensor, sn_live *live) {
   sn_role role = route->tensors[tensor].role;
   if (role == SN_VALUE || role == SN_SAVED) return &live->activations;
   if (role == SN_SHARD || role == SN_SUMMED) return &live->gradients;

@@ -7,7 +7,7 @@
  *            order of the schedule, behind what the neighbours send (sim/parallel/pipeline.h); the update comes last
  *
  * Micro-batches are iteration.accumulate, --batch images or sequences each. Plans of other stages than those that need
- * most, the first and the last have one round for many (sn_rounds_of()). Of a stage's own results in run->stages right are
+ * most and the first have one round for many (sn_rounds_of()). Of a stage's own results in run->stages right are
  * fits, peak_device_bytes, reserved_bytes, live at the peak, and `shared` but for bytes that cross links;
  * least_device_bytes where no stage before it needs more, else it is no more than that.
  */
