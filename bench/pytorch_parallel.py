@@ -10,9 +10,9 @@ dp=N with view=yes, bucket=MiB; tp=N of llm networks (loss=split or whole, seque
 uneven sizes, which snsim has not), torchvision's resnet, vgg and vit, llama:KEYS and gpt2:KEYS of transformers.
 
 Steps of `zero_grad(); loss.backward(); step()`, and --accumulate N times loss and backward() a step; the peak is the last step's, which is
-the second: of SGD with momentum the third, as the second still counts the planning of its first update. With --precision bf16-master shards
-are float32 and computed in bfloat16; with bf16 all is bfloat16. What is on tensors with values (dp, tp) takes as much memory as it
-says. FSDP's is on fake ones.
+the second: with --device cuda, and of SGD with momentum, the third, as the second still counts the planning of momentum's first update. With
+--precision bf16-master shards are float32 and computed in bfloat16; with bf16 all is bfloat16; with amp-bf16 forward and loss are under
+autocast. On a CPU dp and tp are on tensors with values, so take as much memory as they say; all else is on fake ones.
 
 With --device cuda the fakes are of a GPU, which need not be there (the recorder answers for it): with a GPU's kernels for norms, pooling and
 attention, which snsim's llm networks have with gpu=1. Sums of gradients are apart there too, as under every mode; PyTorch adds in place where
@@ -20,11 +20,12 @@ it can. With --norms transformers norms of llm networks are as transformers writ
 nn.RMSNorm does.
 
 --snsim asks that program as well, of a cluster of one node of so many GPUs, and prints what it says beside it (bench/parallel/compare.py asks it
-what was measured before). Networks that snsim has not are told of. --table measures the questions of docs/measured/parallel.md as its rows.
+what was measured before), with --recorded about a recording of the same network and loop. Networks that snsim has not are told of. --table measures the questions of docs/measured/parallel.md as its rows.
 Exit codes: 1 where a total differs by more than --tolerance, 2 for what was asked, 4 where PyTorch is missing.
 """
 import argparse
 import contextlib
+import functools
 import gc
 import json
 import logging
@@ -42,7 +43,6 @@ try:
     import torch
     import torch.distributed as dist
     from torch._subclasses.fake_tensor import FakeTensorMode
-    from torch.distributed._tools.fsdp2_mem_tracker import FSDPMemTracker
     from torch.distributed._tools.mem_tracker import MemTracker
     from torch.distributed.tensor import DTensor
     from torch.distributed.tensor.parallel import loss_parallel
@@ -52,7 +52,10 @@ except ImportError as error:
 
 from torch.nn import functional as F
 
+sys.path[:0] = [os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, *folder) for folder in (("python",), ("tests", "python"))]
 import pytorch_memory
+import sharded
+import snsim
 from parallel import meshes
 from parallel.networks import Trained
 
@@ -62,80 +65,90 @@ KINDS = {"parameters": ("Parameter",), "sharded_parameters": ("Sharded Param",),
          "unsharded_gradients": ("Unsharded Grad",), "all_gather": ("All Gather",), "reduce_scatter": ("Reduce Scatter",),
          "buckets": (), "optimizer": ("OptState", "Optstate"), "activations": ("Activation", "Inputs", "Other"), "temporary": ("Temp",)}
 
-# network, batch, tokens, what else
+# network, batch, tokens, what else. All but tp, which needs values, is on fakes of a GPU.
 A = "llm:4,512,8,8,1408,1024"
 B = "llm:3,1024,16,4,2816,32000"
-TABLE = [
-    (A, 2, 128, "--parallel fsdp=8"),
-    ("llm:4,1000,8,8,2730,1001", 1, 128, "--parallel fsdp=7"),
-    ("tv_resnet50", 8, 0, "--parallel fsdp=8 --optimizer momentum"),
-    (A, 2, 128, "--parallel fsdp=8,reduce=bf16 --precision bf16-master"),
-    ("llm:8,1024,16,4,2816,32000", 2, 512, "--parallel fsdp=16 --precision bf16-master"),
-    (B, 2, 64, "--parallel fsdp=8 --accumulate 3"),
-    (B, 2, 64, "--parallel fsdp=8,prefetch=2"),
-    ("tv_vgg16", 1, 0, "--parallel fsdp=16"),
-    ("llama:layers=2,hidden=1024,heads=16,kv_heads=4,ffn=2816,vocabulary=32000", 1, 1024, "--parallel fsdp=8"),
-    ("llm:2,512,8,8,1408,2048", 2, 512, "--parallel tp=2"),
-    ("llm:2,512,8,8,1408,2048", 2, 512, "--parallel tp=4"),
-    ("llm:2,512,8,8,1408,2048", 2, 512, "--parallel tp=8"),
-    ("llm:3,256,8,8,704,512", 2, 128, "--parallel fsdp=2,tp=4"),
-    ("llm:2,256,4,4,704,256", 2, 64, "--parallel dp=8 --optimizer adamw:impl=fused"),
-    (A, 2, 128, "--parallel fsdp=8 --precision bf16-master"),
-    (B, 2, 64, "--parallel fsdp=8,sync=each --accumulate 2"),
-    (B, 2, 64, "--parallel fsdp=8 --accumulate 3 --precision bf16-master"),
-    (B, 2, 64, "--parallel fsdp=8,prefetch=3 --precision bf16-master"),
-    (B, 2, 64, "--parallel fsdp=16,reshard=2 --precision bf16-master"),
-    (B, 2, 64, "--parallel dp=4,fsdp=4"),
-    (B, 2, 64, "--parallel dp=2,fsdp=8 --precision bf16-master"),
-    (B, 2, 64, "--parallel fsdp=8 --precision bf16"),
-    (B, 2, 32, "--parallel fsdp=8 --optimizer adamw:impl=loop"),
-    ("llm:6,512,8,8,1408,4096", 4, 256, "--parallel fsdp=2 --precision bf16-master"),
-    ("llm:4,512,8,4,1408,1024", 2, 128, "--parallel fsdp=4 --optimizer momentum"),
-    ("stack:6,250", 64, 0, "--parallel fsdp=8"),
-    ("llm:2,128,4,4,352,256", 4, 128, "--parallel dp=8 --optimizer sgd"),
-    ("llm:3,512,8,8,1408,2048", 2, 512, "--parallel tp=4"),
-    ("llm:2,512,8,8,1408,2048", 2, 512, "--parallel tp=2 --recompute units"),
-    ("llm:2,512,8,8,1408,2048", 2, 512, "--parallel tp=4 --recompute units"),
-    ("llm:4,256,8,4,704,256", 2, 256, "--parallel tp=4 --recompute units"),
-    ("llm:4,256,8,4,704,256", 2, 64, "--parallel fsdp=2,tp=2 --recompute units"),
-    ("llm:4,256,8,8,704,256", 4, 128, "--parallel fsdp=2,tp=4 --recompute units"),
-    (A, 2, 128, "--parallel fsdp=8,reshard=no"),
-    (A, 2, 128, "--parallel fsdp=8,keep-last=yes"),
-    ("llm:2,256,4,4,704,256", 2, 64, "--parallel dp=8,view=yes"),
-    ("vit_b_16", 4, 0, "--parallel fsdp=8"),
-    ("gpt2:layers=4", 2, 512, "--parallel fsdp=8"),
-    ("llm:2,256,4,4,704,256", 2, 64, "--parallel dp=4 --optimizer momentum"),
-    (A, 2, 128, "--parallel fsdp=3"),
-    (B, 2, 64, "--parallel dp=2,fsdp=4,prefetch=2"),
-    ("tv_resnet18", 16, 0, "--parallel fsdp=4 --optimizer momentum"),
-    ("vit_b_16", 2, 0, "--parallel fsdp=4,reshard=no --optimizer momentum"),
-    ("llm:4,512,8,8,1408,2048", 2, 256, "--parallel tp=2"),
-    ("gpt2:layers=2", 1, 256, "--parallel dp=4"),
-    (A, 2, 128, "--parallel fsdp=8 --precision bf16-master --norms transformers"),
-    (B, 2, 64, "--parallel fsdp=8 --precision bf16 --norms transformers"),
-    ("llm:8,1024,16,4,2816,32000", 2, 512, "--parallel fsdp=16 --precision bf16-master --norms transformers"),
-    ("llm:6,512,8,8,1408,4096", 4, 256, "--parallel fsdp=2 --precision bf16-master --norms transformers"),
-    (B, 2, 64, "--parallel fsdp=8,prefetch=3 --precision bf16-master --norms transformers"),
-    (A, 2, 128, "--parallel fsdp=8 --device cuda"),
-    (A, 2, 128, "--parallel fsdp=8 --precision bf16-master --device cuda"),
-    (A, 2, 128, "--parallel fsdp=8,reduce=bf16 --precision bf16-master --device cuda"),
-    ("llm:8,1024,16,4,2816,32000", 2, 512, "--parallel fsdp=16 --precision bf16-master --device cuda"),
-    ("llm:6,512,8,8,1408,4096", 4, 256, "--parallel fsdp=2 --precision bf16-master --device cuda"),
-    (B, 2, 64, "--parallel fsdp=8,prefetch=3 --precision bf16-master --device cuda"),
-    (B, 2, 64, "--parallel fsdp=16,reshard=2 --precision bf16-master --device cuda"),
-    ("llm:2,512,8,8,1408,2048", 2, 512, "--parallel tp=2,sequence=whole"),
-    ("llm:2,512,8,8,1408,2048", 2, 512, "--parallel tp=4,sequence=whole"),
-    ("llm:2,512,8,8,1408,2048", 2, 512, "--parallel tp=8,sequence=whole"),
-    ("llm:2,512,8,8,1408,2048", 2, 512, "--parallel tp=2,sequence=whole,loss=whole"),
-    ("llm:2,512,8,4,1408,2048", 2, 510, "--parallel tp=4,sequence=whole"),
-    ("llm:3,256,8,8,704,512", 2, 128, "--parallel fsdp=2,tp=4,sequence=whole"),
-    ("llm:3,256,8,4,704,512", 2, 64, "--parallel fsdp=3,tp=2,sequence=whole --optimizer momentum"),
-    ("llm:2,256,8,8,704,512", 2, 64, "--parallel tp=2,sequence=whole --optimizer momentum"),
-    ("llm:2,256,8,8,704,512", 4, 256, "--parallel tp=8,sequence=whole --optimizer sgd"),
-    ("llm:2,256,8,8,704,8192", 1, 16, "--parallel tp=2,sequence=whole"),
-    ("llm:2,256,8,8,704,8192", 1, 16, "--parallel fsdp=2,tp=2,sequence=whole"),
-    ("llm:2,256,8,8,704,512", 2, 128, "--parallel tp=2,sequence=whole --accumulate 2"),
+C = "llm:8,1024,16,4,2816,32000"
+D = "llm:6,512,8,8,1408,4096"
+T = " --norms transformers"
+MASTER = " --precision bf16-master"
+ON_GPU = [
+    (A, 2, 128, "fsdp=8"),
+    (A, 2, 128, "fsdp=8" + T),
+    ("llm:4,1000,8,8,2730,1001", 1, 128, "fsdp=7" + T),
+    ("tv_resnet50", 8, 0, "fsdp=8 --optimizer momentum"),
+    (A, 2, 128, "fsdp=8,reduce=bf16" + MASTER),
+    (C, 2, 512, "fsdp=16" + MASTER),
+    (C, 2, 512, "fsdp=16" + MASTER + T),
+    (B, 2, 64, "fsdp=8 --accumulate 3" + T),
+    (B, 2, 64, "fsdp=8,prefetch=2" + T),
+    ("tv_vgg16", 1, 0, "fsdp=16"),
+    ("llama:layers=2,hidden=1024,heads=16,kv_heads=4,ffn=2816,vocabulary=32000", 1, 1024, "fsdp=8"),
+    ("llama:layers=2,hidden=1024,heads=16,kv_heads=16,ffn=2816,vocabulary=32000", 1, 1024, "fsdp=8"),
+    ("llm:2,256,4,4,704,256", 2, 64, "dp=8 --optimizer adamw:impl=fused" + T),
+    (A, 2, 128, "fsdp=8" + MASTER),
+    (A, 2, 128, "fsdp=8" + MASTER + T),
+    (B, 2, 64, "fsdp=8,sync=each --accumulate 2" + T),
+    (B, 2, 64, "fsdp=8 --accumulate 3" + MASTER),
+    (B, 2, 64, "fsdp=8,prefetch=3" + MASTER),
+    (B, 2, 64, "fsdp=8,prefetch=3" + MASTER + T),
+    (B, 2, 64, "fsdp=16,reshard=2" + MASTER),
+    (B, 2, 64, "dp=4,fsdp=4" + T),
+    (B, 2, 64, "dp=2,fsdp=8" + MASTER),
+    (B, 2, 64, "dp=2,fsdp=4,reduce=bf16" + MASTER),
+    (B, 2, 64, "fsdp=8 --precision bf16"),
+    (B, 2, 64, "fsdp=8 --precision bf16" + T),
+    (B, 2, 32, "fsdp=8 --optimizer adamw:impl=loop"),
+    (D, 4, 256, "fsdp=2" + MASTER),
+    (D, 4, 256, "fsdp=2" + MASTER + T),
+    ("llm:4,512,8,4,1408,1024", 2, 128, "fsdp=4 --optimizer momentum" + T),
+    ("stack:6,250", 64, 0, "fsdp=8"),
+    ("llm:2,128,4,4,352,256", 4, 128, "dp=8 --optimizer sgd" + T),
+    (A, 2, 128, "fsdp=8,reshard=no"),
+    (A, 2, 128, "fsdp=8,keep-last=yes"),
+    ("llm:2,256,4,4,704,256", 2, 64, "dp=8,view=yes"),
+    ("vit_b_16", 4, 0, "fsdp=8"),
+    ("gpt2:layers=4", 2, 512, "fsdp=8"),
+    ("llm:2,256,4,4,704,256", 2, 64, "dp=4 --optimizer momentum"),
+    (A, 2, 128, "fsdp=3"),
+    (B, 2, 64, "dp=2,fsdp=4,prefetch=2"),
+    ("tv_resnet18", 16, 0, "fsdp=4 --optimizer momentum"),
+    ("vit_b_16", 2, 0, "fsdp=4,reshard=no --optimizer momentum"),
+    ("gpt2:layers=2", 1, 256, "dp=4"),
+    ("tv_resnet50", 8, 0, "dp=4 --optimizer momentum"),
+    ("tv_resnet50", 8, 0, "dp=4,view=yes --optimizer momentum --precision amp-bf16"),
+    ("tv_resnet50", 8, 0, "dp=2,fsdp=4 --optimizer momentum --precision amp-bf16"),
+    ("tv_vgg16", 1, 0, "dp=4 --optimizer momentum"),
+    (A, 2, 128, "fsdp=8 --precision amp-bf16"),
+    ("gpt2:layers=4", 2, 512, "dp=4 --precision amp-bf16"),
+    ("vit_b_16", 4, 0, "fsdp=8 --precision amp-bf16"),
 ]
+ON_CPU = [
+    ("llm:2,512,8,8,1408,2048", 2, 512, "tp=2"),
+    ("llm:2,512,8,8,1408,2048", 2, 512, "tp=4"),
+    ("llm:2,512,8,8,1408,2048", 2, 512, "tp=8"),
+    ("llm:3,256,8,8,704,512", 2, 128, "fsdp=2,tp=4"),
+    ("llm:3,512,8,8,1408,2048", 2, 512, "tp=4"),
+    ("llm:4,512,8,8,1408,2048", 2, 256, "tp=2"),
+    ("llm:2,512,8,8,1408,2048", 2, 512, "tp=2 --recompute units"),
+    ("llm:2,512,8,8,1408,2048", 2, 512, "tp=4 --recompute units"),
+    ("llm:4,256,8,4,704,256", 2, 256, "tp=4 --recompute units"),
+    ("llm:4,256,8,4,704,256", 2, 64, "fsdp=2,tp=2 --recompute units"),
+    ("llm:4,256,8,8,704,256", 4, 128, "fsdp=2,tp=4 --recompute units"),
+    ("llm:2,512,8,8,1408,2048", 2, 512, "tp=2,sequence=whole"),
+    ("llm:2,512,8,8,1408,2048", 2, 512, "tp=4,sequence=whole"),
+    ("llm:2,512,8,8,1408,2048", 2, 512, "tp=8,sequence=whole"),
+    ("llm:2,512,8,8,1408,2048", 2, 512, "tp=2,sequence=whole,loss=whole"),
+    ("llm:2,512,8,4,1408,2048", 2, 510, "tp=4,sequence=whole"),
+    ("llm:3,256,8,8,704,512", 2, 128, "fsdp=2,tp=4,sequence=whole"),
+    ("llm:3,256,8,4,704,512", 2, 64, "fsdp=3,tp=2,sequence=whole --optimizer momentum"),
+    ("llm:2,256,8,8,704,512", 2, 64, "tp=2,sequence=whole --optimizer momentum"),
+    ("llm:2,256,8,8,704,512", 4, 256, "tp=8,sequence=whole --optimizer sgd"),
+    ("llm:2,256,8,8,704,8192", 1, 16, "tp=2,sequence=whole"),
+    ("llm:2,256,8,8,704,8192", 1, 16, "fsdp=2,tp=2,sequence=whole"),
+    ("llm:2,256,8,8,704,512", 2, 128, "tp=2,sequence=whole --accumulate 2"),
+]
+TABLE = [(*what, f"--device {device} --parallel {more}") for device, rows in (("cuda", ON_GPU), ("cpu", ON_CPU)) for *what, more in rows]
 
 
 def fail(code, text):
@@ -169,22 +182,31 @@ def start_peak(tracker):
     tracker._peak_mem = {device: now["Total"] for device, now in tracker._peak_mem_snap.items()}
 
 
+def computing(options):
+    """The context of forward and loss."""
+    return torch.autocast("cuda", torch.bfloat16) if options.precision == "amp-bf16" else contextlib.nullcontext()
+
+
+def compute(net, module, batch, options):
+    """Forward, loss and backward of a micro-batch."""
+    with computing(options):
+        loss = net.loss(module, *batch, torch.bfloat16 if options.precision == "bf16" else torch.float32)
+    loss.backward()
+
+
 def step(net, module, update, batches, mesh, tracker, options):
     update.zero_grad()
-    dtype = torch.bfloat16 if options.precision == "bf16" else torch.float32
-    for i, (given, labels) in enumerate(batches):
+    for i, batch in enumerate(batches):
         if i:
             tracker.reset_mod_stats()
         with meshes.accumulates(module, mesh, i == len(batches) - 1), loss_parallel() if mesh.splits_loss else contextlib.nullcontext():
-            loss = net.loss(module, given, labels, dtype)
-            loss.backward()
-        del loss
+            compute(net, module, batch, options)
     update.step()
 
 
 def tracker_of(net, module, update, batches, mesh):
     if mesh.sharded:
-        tracker = FSDPMemTracker(module, update)
+        tracker = sharded.Tracker(module, update)
         tracker.track_inputs(tuple(batches))
     else:
         tracker = MemTracker()
@@ -228,17 +250,17 @@ def run(mesh, ranks, options):
 
 def run_on_gpu(mesh, options):
     """The same on fakes of a GPU, as its kernels have them."""
-    sys.path[:0] = [os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, *folder) for folder in (("python",), ("tests", "python"))]
-    import sharded
-    ranks = sharded.as_of_a_gpu(meshes.open_groups(mesh))
+    ranks = meshes.open_groups(mesh, on_gpu=True)
+    ranks = ranks and sharded.as_of_a_gpu(ranks)
     with sharded.session() as opened:
         with torch.device("cuda"), in_width(options):
             net = Trained(options.net, options.dropout, options.norms)
         with torch.device("cuda"):
             batches = [net.batch(options.batch, options.sequence, options.image) for _ in range(options.accumulate)]
         parameters = sum(each.numel() * each.element_size() for each in net.module.parameters())
-        module = meshes.lay_out(net, mesh, {"fsdp": ranks["fsdp"]}, options.precision == "bf16-master", options.recompute)
-        update = optimizer_of(options.optimizer, in_groups(module.parameters()))
+        module = meshes.lay_out(net, mesh, ranks, options.precision == "bf16-master", options.recompute,
+                                functools.partial(sharded.replicated, opened))
+        update = optimizer_of(options.optimizer, module.parameters())
         told = sharded.oracle.selective_checkpoints(opened.gpu.devices)
         with sharded.tracking(opened, module, update, batches) as tracker, told:
             for i in range(3):
@@ -249,21 +271,19 @@ def run_on_gpu(mesh, options):
         return sharded.peak_of(tracker), parameters
 
 
-def measure(mesh, options):
-    """Live bytes at the peak by component."""
-    if options.device == "cuda":
-        try:
-            counts, _ = run_on_gpu(mesh, options)
-        finally:
-            dist.destroy_process_group()
-        return {key: sum(counts.get(kind, 0) for kind in kinds) for key, kinds in KINDS.items()} | {"total": counts["Total"]}
+def run_on_cpu(mesh, options):
     F.dropout = pytorch_memory.dropout
     for name in ("normal_", "uniform_", "trunc_normal_", "kaiming_uniform_"):
         setattr(torch.nn.init, name, lambda tensor, *_, **__: tensor)
     ranks = meshes.open_groups(mesh)
+    with contextlib.nullcontext() if mesh.real else FakeTensorMode(allow_non_fake_inputs=True):
+        return run(mesh, ranks, options)
+
+
+def measure(mesh, options):
+    """Live bytes at the peak by component."""
     try:
-        with contextlib.nullcontext() if mesh.real else FakeTensorMode(allow_non_fake_inputs=True):
-            counts, parameters = run(mesh, ranks, options)
+        counts, parameters = (run_on_gpu if options.device == "cuda" else run_on_cpu)(mesh, options)
     finally:
         dist.destroy_process_group()
         gc.collect()
@@ -281,19 +301,46 @@ def cluster_file(world):
 
 
 def name_of(options):
-    return options.net + (",gpu=1" if options.device == "cuda" and options.net.startswith("llm:") else "")
+    one_kernel = options.device == "cuda" and options.net.startswith("llm:") and options.norms == "torch" and not options.recorded
+    return options.net + (",gpu=1" if one_kernel else "")
 
 
-def question(mesh, options):
+def record(options, path):
+    """The same network and loop on one GPU, by snsim's recorder."""
+    def make(batch):
+        with in_width(options):
+            net = Trained(options.net, options.dropout, options.norms)
+        update = optimizer_of(options.optimizer, net.module.parameters())
+        given = net.batch(batch, options.sequence, options.image)
+
+        def step():
+            update.zero_grad()
+            compute(net, net.module, given, options)
+            update.step()
+        return [net.module], [update], step
+    snsim.record(make, path=path, name="recorded")
+
+
+def about_network(options, folder):
+    """The options that say which network, and how it is trained."""
+    if options.recorded:
+        path = os.path.join(folder, "recorded.rec.gz")
+        record(options, path)
+        return ["--net", path, *(["--units", options.units] if options.units else [])]
     optimizer = f"{options.optimizer}:impl=foreach" if options.optimizer in ("adam", "adamw") else options.optimizer
-    words = ["--net", name_of(options), "--batch", str(options.batch), "--optimizer", optimizer]
-    words += ["--parallel", options.parallel] if mesh.world > 1 else ["--gpu", "h200"]
+    words = ["--net", name_of(options), "--optimizer", optimizer]
     if options.sequence:
         words += ["--sequence", str(options.sequence)]
     if options.precision != "fp32":
         words += ["--precision", options.precision]
     if options.accumulate > 1:
         words += ["--accumulate", str(options.accumulate)]
+    return words
+
+
+def question(mesh, options, folder):
+    words = [*about_network(options, folder), "--batch", str(options.batch)]
+    words += ["--parallel", options.parallel] if mesh.world > 1 else ["--gpu", "h200"]
     strategy = "pytorch" if mesh.tp > 1 else "pytorch-1.7"
     if options.recompute:
         strategy += f"+recompute={options.recompute}"
@@ -302,14 +349,15 @@ def question(mesh, options):
 
 def predict(mesh, options):
     """What snsim says, or why it says nothing."""
-    if options.net.startswith("stack:"):
+    if options.net.startswith("stack:") and not options.recorded:
         return None, "snsim has no such network"
-    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
-        json.dump(cluster_file(mesh.world), file)
-        file.flush()
-        where = ["--cluster", file.name] if mesh.world > 1 else []
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "cluster.json")
+        with open(path, "w") as file:
+            json.dump(cluster_file(mesh.world), file)
+        where = ["--cluster", path] if mesh.world > 1 else []
         try:
-            done = subprocess.run([options.snsim, *question(mesh, options), *where], capture_output=True, text=True)
+            done = subprocess.run([options.snsim, *question(mesh, options, folder), *where], capture_output=True, text=True)
         except OSError as error:
             fail(2, f"{options.snsim}: {error.strerror}; build snsim, or name it with --snsim")
     if done.returncode > 1:
@@ -357,12 +405,14 @@ def parser():
     made.add_argument("--sequence", type=int, default=0, help="tokens")
     made.add_argument("--image", type=int, default=224, help="height and width of images (default: 224)")
     made.add_argument("--optimizer", default="adamw", help="sgd, momentum, adam or adamw; adamw:impl=fused")
-    made.add_argument("--precision", choices=("fp32", "bf16", "bf16-master"), default="fp32")
+    made.add_argument("--precision", choices=("fp32", "bf16", "bf16-master", "amp-bf16"), default="fp32")
     made.add_argument("--accumulate", type=int, default=1, metavar="N", help="micro-batches a step (default: 1)")
     made.add_argument("--recompute", choices=("units", "selective"), help="blocks under torch.utils.checkpoint, whole or by torchtitan's policy")
     made.add_argument("--dropout", type=float, default=0.1, help="of gpt2 (default: 0.1)")
     made.add_argument("--norms", choices=("torch", "transformers"), default="torch", help="of llm networks: nn.RMSNorm, or transformers' operations")
-    made.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="whose kernels; cuda: fsdp alone, needs no GPU")
+    made.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="whose kernels; cuda: no tp, needs no GPU")
+    made.add_argument("--recorded", action="store_true", help="ask snsim about a recording of the same, not about the network by name")
+    made.add_argument("--units", metavar="GLOBS", help="of the recording: its blocks")
     made.add_argument("--table", action="store_true", help="measure the questions of docs/measured/parallel.md")
     made.add_argument("--snsim", metavar="PROGRAM", help="ask it too")
     made.add_argument("--tolerance", type=int, metavar="BYTES", help="exit with 1 where a total differs by more")
@@ -377,8 +427,12 @@ def answer(options):
         fail(2, error)
     if mesh.tp > 1 and not options.net.startswith("llm:"):
         fail(2, f"tp is measured of llm networks, and {options.net} is none")
-    if options.device == "cuda" and (not mesh.sharded or mesh.tp > 1 or mesh.dp > 1):
-        fail(2, "--device cuda measures fsdp=N alone")
+    if options.device == "cuda" and mesh.tp > 1:
+        fail(2, "--device cuda measures no tp, which needs tensors with values")
+    if options.device == "cpu" and options.precision == "amp-bf16":
+        fail(2, "autocast is a GPU's: --device cuda")
+    if options.recorded and options.accumulate > 1:
+        fail(2, "a recording of several micro-batches is refused of several GPUs")
     if options.norms != "torch" and not options.net.startswith("llm:"):
         fail(2, f"--norms is of llm networks, and {options.net} is none")
     if not options.sequence and options.net.startswith(("llm:", "llama", "gpt2")):

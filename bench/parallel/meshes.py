@@ -66,14 +66,14 @@ class Mesh:
         return self.tp > 1 or self.replicated
 
 
-def open_groups(mesh):
+def open_groups(mesh, on_gpu=False):
     """Returns the ranks as PyTorch has them, made of tensors with values. DDP's memory does not depend on the world's size, and its reducer
-    not work with a group that answers nothing: it has a group of one rank that does."""
-    if mesh.replicated:
+    not work with a group that answers nothing: where tensors have values it has a group of one rank that does."""
+    if mesh.replicated and not on_gpu:
         dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
         return None
     dist.init_process_group("fake", store=FakeStore(), rank=0, world_size=mesh.world)
-    if mesh.world == 1 and not mesh.sharded:
+    if not mesh.sharded and mesh.tp == 1:
         return None
     sizes = {"dp": mesh.dp, "fsdp": mesh.shards, "tp": mesh.tp}
     names = [name for name, size in sizes.items() if size > 1 or name == "fsdp"]
@@ -166,13 +166,13 @@ def checkpoint_blocks(net, recompute):
         block.forward = functools.partial(checkpoint, block.forward, use_reentrant=False, preserve_rng_state=False, **more)
 
 
-def lay_out(net, mesh, ranks, low, recompute=None):
+def lay_out(net, mesh, ranks, low, recompute=None, replicate=nn.parallel.DistributedDataParallel):
     """Does to a network what the mesh says; returns the module to call."""
     checkpoint_blocks(net, recompute)
     if mesh.replicated:
         bucket = mesh.keys.get("bucket", "").removesuffix("MiB")
-        return nn.parallel.DistributedDataParallel(net.module, bucket_cap_mb=float(bucket) if bucket else None,
-                                                   gradient_as_bucket_view=mesh.keys.get("view") == "yes")
+        return replicate(net.module, bucket_cap_mb=float(bucket) if bucket else None,
+                         gradient_as_bucket_view=mesh.keys.get("view") == "yes")
     if mesh.tp > 1:
         (split if mesh.splits_sequence else split_products)(net, ranks["tp"], mesh.splits_loss)
     if mesh.sharded:

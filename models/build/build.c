@@ -227,6 +227,15 @@ uint32_t sn_build_inplace(sn_builder *b, uint32_t layer, sn_inplace inplace) {
   return layer;
 }
 
+uint32_t sn_build_beside_attention(sn_builder *b, uint32_t layer, bool turned) {
+  if (!b || layer >= b->n_layers) return layer;
+  sn_attr attr = *b->layers[layer].attr;
+  attr.turned = turned;
+  attr.apart = !turned;
+  sn__builder_change(b, layer, &attr);
+  return layer;
+}
+
 uint32_t sn_build_lrn(sn_builder *b, uint32_t input, uint32_t size, const char *name, ...) {
   PRINT_NAME(text)
   sn_attr attr = {.lrn_size = size, .lrn_alpha = 1e-4, .lrn_beta = 0.75, .lrn_k = 2};

@@ -111,6 +111,9 @@ uint32_t sn_build_concat(sn_builder *b, const uint32_t *inputs, uint32_t n_input
 /* Sets the flag of a declared ACT, JOIN or DROPOUT; returns `layer`. SN_NONE is accepted: an error has been kept. */
 uint32_t sn_build_inplace(sn_builder *b, uint32_t layer, sn_inplace inplace);
 
+/* The same of a declared FC's `turned`, of one behind an attention, or else `apart`, of one ahead of it. */
+uint32_t sn_build_beside_attention(sn_builder *b, uint32_t layer, bool turned);
+
 /* The general form, for importers: inputs may name layers that are declared later (forward references). */
 uint32_t sn_build_layer(sn_builder *b, sn_op op, const sn_attr *attr, const uint32_t *inputs, uint32_t n_inputs,
                         const char *name);

@@ -155,7 +155,9 @@ typedef struct sn_attr {
   uint32_t step;                /* [SLICE] from one to the next; 0 is 1 */
   uint32_t experts, chosen;     /* [EXPERTS] sets of weights; how many of them a position goes through: its input has
                                  * as many parts, one behind the other, and its output, too */
-  bool turned;                  /* [SLICE] the last one first; a copy, while others may be views */
+  bool turned;                  /* [SLICE] the last one first; a copy, while others may be views. [FC] it reads what an
+                                 * attention made, turned around: in four bytes a copy, which PyTorch keeps */
+  bool apart;                   /* [FC with a bias] its input is not in order, so that PyTorch adds the bias apart */
   bool turn_first, turn_second; /* [MATMUL] an operand's rows are its columns */
   uint32_t heads, kv_heads;     /* [ATTENTION] of queries; of keys and values, which divides the former; [ROTARY]
                                  * of the channels, 0 is 1 */

@@ -17,6 +17,10 @@ static sn_status fc_shape(const sn_attr *a, const sn_shape *inputs, uint32_t cou
   (void)count;
   const sn_shape in = inputs[0];
   *out = (sn_shape){in.n, a->channels, a->positions ? in.h : 1, a->positions ? in.w : 1};
+  if (a->turned && a->channels != in.c)
+    return sn_fail(err, SN_BAD_INPUT,
+                   "\"turned\" is an FC with as many channels as its input, %" PRIu32 ", not %" PRIu32, in.c,
+                   a->channels);
   return sn__check_range("channels", a->channels, 1, err);
 }
 
@@ -51,6 +55,8 @@ const sn_op_def sn__op_FC = {
              {"bias", SN_KEY_FLAG, SN_AT(bias), .always = true, .usual = 1},
              {"positions", SN_KEY_FLAG, SN_AT(positions)},
              {"router", SN_KEY_FLAG, SN_AT(router)},
+             {"turned", SN_KEY_FLAG, SN_AT(turned)},
+             {"apart", SN_KEY_FLAG, SN_AT(apart)},
              SN_WEIGHTS_OF},
     .shape = fc_shape,
     .planes = fc_planes,

@@ -176,13 +176,16 @@ sn_net *sn__zoo_bert(const sn_zoo_entry *entry, uint32_t batch, uint32_t image, 
 
 /* -- ViT ---------------------------------------------------------------------------------------------------------- */
 
-/* nn.MultiheadAttention lays its three projections out one behind the other: a copy. */
+/* nn.MultiheadAttention lays its three projections out one behind the other: a copy. It reads positions ahead of the
+ * batch, and so makes its output. */
 static uint32_t vit_block(sn_builder *b, uint32_t x, const sizes *net, unsigned i) {
   uint32_t y = sn_build_layer_norm(b, x, "encoder.layers.%u.ln_1", i);
   y = sn_build_fc_positions(b, y, 3 * net->hidden, "encoder.layers.%u.self_attention.in_proj", i);
+  y = sn_build_beside_attention(b, y, false);
   y = sn_build_concat(b, &y, 1, "encoder.layers.%u.self_attention.contiguous", i);
   y = sn_build_attention(b, &y, 1, (sn_attention){.heads = net->heads}, "encoder.layers.%u.self_attention.sdpa", i);
   y = sn_build_fc_positions(b, y, net->hidden, "encoder.layers.%u.self_attention.out_proj", i);
+  y = sn_build_beside_attention(b, y, true);
   x = sn__transformer_add(b, y, x, "encoder.layers", i, 1);
   y = sn_build_layer_norm(b, x, "encoder.layers.%u.ln_2", i);
   y = sn_build_fc_positions(b, y, net->ffn, "encoder.layers.%u.mlp.0", i);

@@ -53,8 +53,8 @@ void sn_band_of_shared(const sn_mesh *mesh, char text[SN_BAND_TEXT]) {
     return;
   }
   snprintf(text, SN_BAND_TEXT,
-           "tensors equal PyTorch's to the byte in %d of %d questions of several GPUs, worst %.1f %%",
-           SN_BAND_SHARED_EQUAL, SN_BAND_SHARED, SN_BAND_SHARED_WORST);
+           "tensors within %.2g %% of PyTorch's in %d of %d questions of several GPUs, worst %.1f %%",
+           SN_BAND_SHARED_WITHIN, SN_BAND_SHARED_NEAR, SN_BAND_SHARED, SN_BAND_SHARED_WORST);
 }
 
 void sn_band_of_recording(char text[SN_BAND_TEXT]) {

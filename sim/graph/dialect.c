@@ -119,6 +119,7 @@ static const sn_dialect explicit_graph = {
     [SN_DATA] = {.gradient = SN_GRAD_NONE}, [SN_CONV] = {.reads = {SN_DY, SN_X}, .gradient = SN_GRAD_NEW},             \
     [SN_DECONV] = {.reads = {SN_DY, SN_X}, .gradient = SN_GRAD_NEW},                                                   \
     [SN_FC] = {.reads = {SN_DY, SN_X}, .gradient = SN_GRAD_NEW},                                                       \
+    [SN_FORM_TURNED_FC] = {.reads = {SN_DY, SN_X, SN_KEPT}, .gradient = SN_GRAD_NEW, .saves = SN_SAVES_AS_OUTPUT},     \
     [SN_POOL] = {.reads = {SN_DY, SN_X, SN_KEPT}, .gradient = SN_GRAD_NEW, .saves = SN_SAVES_INDICES},                 \
     [SN_ACT] = {.reads = {SN_DY, SN_Y}, .gradient = SN_GRAD_NEW, .takes = SN_Y_TAKES_IN_PLACE},                        \
     [SN_FORM_ACT_APART] = {.reads = {SN_DY, act_apart}, .gradient = SN_GRAD_NEW},                                      \
@@ -148,15 +149,13 @@ static const sn_dialect explicit_graph = {
     [SN_POSITION] = {.reads = {SN_DY}, .gradient = SN_GRAD_PASS_ON},                                                   \
     [SN_TOKEN] = {.reads = {SN_DY}, .gradient = SN_GRAD_PASS_ON},                                                      \
     [SN_TAKE] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW, .view = true},                                             \
-    [SN_ATTENTION] = {.reads = {SN_DY, SN_ALL_X, SN_Y, SN_KEPT},                                                       \
-                      .gradient = SN_GRAD_NEW,                                                                         \
-                      .saves = SN_SAVES_ATTENTION},                                                                    \
+    [SN_ATTENTION] = {.reads = {SN_DY, SN_ALL_X, SN_Y, SN_KEPT}, .gradient = SN_GRAD_NEW, .saves = SN_SAVES_PADDED},   \
     [SN_FORM_SEEDLESS_ATTENTION] = {.reads = {SN_DY, SN_ALL_X, SN_Y, SN_KEPT},                                         \
                                     .gradient = SN_GRAD_NEW,                                                           \
                                     .saves = SN_SAVES_SEEDLESS},                                                       \
     [SN_FORM_PACKED_ATTENTION] = {.reads = {SN_DY, SN_ALL_X, SN_Y, SN_KEPT},                                           \
                                   .gradient = SN_GRAD_NEW,                                                             \
-                                  .saves = SN_SAVES_ATTENTION,                                                         \
+                                  .saves = SN_SAVES_PADDED,                                                            \
                                   .scratch = 3},                                                                       \
     [SN_FORM_PARTS] = {.reads = {SN_DY, SN_ALL_X, SN_KEPT}, .gradient = SN_GRAD_NEW, .saves = SN_SAVES_PROBABILITIES}, \
     [SN_FORM_DROPPED_PARTS] = {.reads = {SN_DY, SN_ALL_X, SN_KEPT},                                                    \
@@ -333,6 +332,7 @@ static uint32_t form_of(const sn_net *net, const sn_layer *layer) {
   bool bends = layer->attr->act == SN_ACT_LEAKY || layer->attr->act == SN_ACT_ELU;
   if (layer->op == SN_ACT) return bends ? SN_FORM_LEAKY_APART : SN_FORM_ACT_APART;
   if (layer->op == SN_SLICE && layer->attr->turned) return SN_PAD; /* a copy, as that is */
+  if (layer->op == SN_FC && layer->attr->turned) return SN_FORM_TURNED_FC;
   if (layer->op != SN_POOL || layer->attr->pool != SN_POOL_AVERAGE) return layer->op;
   return layer->attr->global ? SN_FORM_GLOBAL_AVERAGE_POOL : SN_FORM_AVERAGE_POOL;
 }
@@ -351,6 +351,7 @@ uint32_t sn_saving_count(sn_saving saving) {
   case SN_SAVES_GROUPS:
   case SN_SAVES_RMS:
   case SN_SAVES_ATTENTION:
+  case SN_SAVES_PADDED:
   case SN_SAVES_CAPPED:
   case SN_SAVES_CAST_LOSS:
     return 2;
@@ -371,7 +372,17 @@ uint32_t sn_saving_count(sn_saving saving) {
   return 1;
 }
 
-enum { SEEDS = 2 * sizeof(uint64_t) }; /* of what a fused attention draws from */
+enum {
+  SEEDS = 2 * sizeof(uint64_t), /* of what a fused attention draws from */
+  ALIGNED = 32                  /* kAlignLSE of PyTorch's efficient kernel */
+};
+
+/* Sizes of networks are far from 2^64. */
+static uint64_t padded(const sn_layer *layer) {
+  const uint64_t window = layer->attr->window, positions = (uint64_t)layer->out.h * layer->out.w;
+  uint64_t queries = window > 0 ? window * window : positions, rows = (layer->statistics_bytes - SEEDS) / queries;
+  return rows * ((queries + ALIGNED - 1) / ALIGNED * ALIGNED);
+}
 
 uint64_t sn_saving_bytes(sn_saving saving, uint32_t index, const sn_layer *layer, uint64_t output_bytes) {
   switch (saving) {
@@ -390,6 +401,8 @@ uint64_t sn_saving_bytes(sn_saving saving, uint32_t index, const sn_layer *layer
     return index == 0 ? output_bytes / layer->out.c : index == 1 ? layer->out.c * sizeof(float) : output_bytes;
   case SN_SAVES_ATTENTION:
     return index > 0 ? SEEDS : layer->statistics_bytes - SEEDS;
+  case SN_SAVES_PADDED:
+    return index > 0 ? SEEDS : padded(layer);
   case SN_SAVES_SEEDLESS:
     return layer->statistics_bytes - SEEDS;
   case SN_SAVES_PROBABILITIES:

@@ -67,7 +67,8 @@ typedef enum sn_saving {
   SN_SAVES_PLUS_ONE_RMS,  /* of Gemma's the roots, a float a channel, and what it makes of the input in four bytes */
   SN_SAVES_THREE_OUTPUTS, /* three tensors as large as the output */
   SN_SAVES_ATTENTION,     /* a fused one's: a float a query and head, and two 64-bit seeds */
-  SN_SAVES_SEEDLESS,      /* the same without seeds */
+  SN_SAVES_PADDED,   /* the same, in four bytes of queries padded to a multiple of 32, as the efficient kernel has */
+  SN_SAVES_SEEDLESS, /* the same without seeds */
   SN_SAVES_PROBABILITIES, /* one in parts: its probabilities, */
   SN_SAVES_DROPPED,       /* with what is left of them and which: three tensors */
   SN_SAVES_CAPPED,        /* with the hyperbolic tangents of its scores, ahead of them: two tensors */
@@ -100,6 +101,7 @@ typedef enum sn_form {
   SN_FORM_COMPOSED_GELU,       /* made of simple operations */
   SN_FORM_PACKED_ATTENTION,    /* of one input */
   SN_FORM_SEEDLESS_ATTENTION,  /* of a kernel for a CPU */
+  SN_FORM_TURNED_FC,           /* it reads a copy of its input, which it keeps */
   SN_FORM_PARTS,               /* an attention in parts */
   SN_FORM_DROPPED_PARTS,       /* that drops probabilities */
   SN_FORM_CAPPED_PARTS,        /* that caps scores */

@@ -272,6 +272,8 @@ uint64_t sn_widths_saving_bytes(const sn_widths *w, const sn_net *net, uint32_t 
   case SN_SAVES_DROPPED:
   case SN_SAVES_CAPPED:
     return probability_bytes(w, saving, index, fp32_bytes);
+  case SN_SAVES_PADDED:
+    return out < 4 ? sn_saving_bytes(SN_SAVES_ATTENTION, index, layer, 0) : fp32_bytes;
   case SN_SAVES_NOTHING:
   case SN_SAVES_CHANNELS:
   case SN_SAVES_INDICES:

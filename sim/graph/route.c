@@ -109,8 +109,8 @@ static void pass_through(sn__route_maker *b, const sn_layer *layer) {
 /* An operation that trains makes this whether or not there will be a backward. */
 static bool makes_beside(sn_saving saving) {
   return saving == SN_SAVES_CHANNELS || saving == SN_SAVES_ROWS || saving == SN_SAVES_GROUPS ||
-         saving == SN_SAVES_MASK || saving == SN_SAVES_ATTENTION || saving == SN_SAVES_SEEDLESS ||
-         saving == SN_SAVES_ROOTS;
+         saving == SN_SAVES_MASK || saving == SN_SAVES_ATTENTION || saving == SN_SAVES_PADDED ||
+         saving == SN_SAVES_SEEDLESS || saving == SN_SAVES_ROOTS;
 }
 
 /* The first of what backward wants that is made; without backward nothing is, but what an eager framework makes all the
@@ -334,9 +334,9 @@ static bool keeps_input(const sn__route_maker *b, uint32_t index) {
   return (op != SN_FC && op != SN_EXPERTS && op != SN_SCALE) || !b->route->dialect->eager || sn__route_trains(b, index);
 }
 
-/* What an RMS_NORM makes of its input is kept for the gradient of its factors alone. */
+/* What an RMS_NORM makes of its input is kept for the gradient of its factors alone; an FC's copy of its input as that. */
 static uint32_t kept_count(const sn__route_maker *b, uint32_t index, sn_saving saving) {
-  bool of_factors = saving == SN_SAVES_RMS || saving == SN_SAVES_PLUS_ONE_RMS;
+  bool of_factors = saving == SN_SAVES_RMS || saving == SN_SAVES_PLUS_ONE_RMS || b->net->layers[index].op == SN_FC;
   return sn_saving_count(saving) - (of_factors && !sn__route_trains(b, index));
 }
 

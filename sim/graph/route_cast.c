@@ -145,12 +145,19 @@ static bool adds_up_early(const sn__route_maker *b, uint32_t index) {
   return sn__route_rule(b, index)->saves == SN_SAVES_RMS && b->net->layers[producer].op == SN_FORK;
 }
 
+/* Flash attention makes its output as queries lie, so that none is copied to be turned. */
+static bool needs_no_copy(const sn__route_maker *b, const sn_layer *layer) {
+  return layer->op == SN_FC && layer->attr->turned && b->widths.made && b->widths.made[layer->first_output] == 2;
+}
+
 void sn__route_find_rules(sn__route_maker *b) {
   const sn_dialect *dialect = b->route->dialect;
   for (uint32_t i = 0; i < b->net->n_layers; i++) {
     const sn_layer *layer = &b->net->layers[i];
     bool casts = sn_widths_casts_loss(&b->widths, b->net, layer);
-    const sn_op_rule *rule = casts ? &dialect->rules[SN_FORM_CAST_LOSS] : sn_dialect_rule(dialect, b->net, layer);
+    const sn_op_rule *rule = casts                     ? &dialect->rules[SN_FORM_CAST_LOSS]
+                             : needs_no_copy(b, layer) ? &dialect->rules[SN_FC]
+                                                       : sn_dialect_rule(dialect, b->net, layer);
     b->rules[i] = (uint16_t)(rule - dialect->rules);
   }
 }

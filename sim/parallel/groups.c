@@ -3,6 +3,7 @@
 
 #include "base/arena.h"
 #include "models/op/op.h"
+#include "models/record/record_net.h"
 #include "sim/graph/freeze.h"
 
 #include <stdlib.h>
@@ -142,6 +143,15 @@ sn_status sn__groups_find(const sn_route *route, sn_iteration iteration, sn__gro
 }
 
 /* Shared parameters have their gradients added: the last step that changes one makes it whole. */
+/* Of a recording the last step of the node that ran: what it has made arrives at parameters when it is over. */
+static uint32_t end_of_node(const sn_route *whole, uint32_t step) {
+  const struct sn_recorded *recorded = whole->net->recorded;
+  if (!recorded) return step;
+  const sn_record_op *ops = recorded->record->ops + recorded->first_op;
+  while (ops[step].node >= 0 && step + 1 < whole->first_update && ops[step + 1].node == ops[step].node) step++;
+  return step;
+}
+
 sn_status sn__groups_find_made(const sn__groups *g, const sn_route *whole, uint32_t *made, sn_err *err) {
   uint32_t *by_tensor = calloc((size_t)whole->n_tensors + 1, sizeof *by_tensor);
   if (!by_tensor) return sn_fail_memory(err);
@@ -152,7 +162,7 @@ sn_status sn__groups_find_made(const sn__groups *g, const sn_route *whole, uint3
     }
   for (uint32_t p = 0; p < g->n_parameters; p++) {
     uint32_t gradient = g->parameters[p].gradient;
-    made[p] = gradient == SN_NONE ? SN_NONE : by_tensor[gradient];
+    made[p] = gradient == SN_NONE ? SN_NONE : end_of_node(whole, by_tensor[gradient]);
   }
   free(by_tensor);
   return SN_OK;

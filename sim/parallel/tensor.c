@@ -107,6 +107,7 @@ static bool saves_whole(const maker *m, const sn_tensor *t) {
   sn_saving saving = sn_dialect_rule(m->whole->dialect, m->whole->net, layer_of(m, t->layer))->saves;
   switch (saving) {
   case SN_SAVES_ATTENTION:
+  case SN_SAVES_PADDED:
   case SN_SAVES_PLUS_ONE_RMS:
     return t->port == 1;
   case SN_SAVES_LOSS:

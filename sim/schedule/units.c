@@ -328,7 +328,8 @@ static bool is_kept(const sn_route *route, const sn_step *step, uint32_t *produc
   const sn_layer *layer = &route->layers[step->layer];
   if (step->kernel != SN_WHOLE) return false;
   if (layer->op == SN_ATTENTION) return !layer->attr->parts;
-  return layer->op == SN_FC && !layer->attr->bias && ++*products % 2 == 1;
+  bool product = layer->op == SN_FC && (!layer->attr->bias || layer->attr->apart); /* else it is aten.addmm */
+  return product && ++*products % 2 == 1;
 }
 
 bool *sn_selective_find(const sn_route *route, const sn_units *units) {

@@ -312,7 +312,7 @@ static const struct bad_net {
      "unknown key \"out_channels\" (did you mean \"channels\"?)"},
     {NET("{\"name\":\"a\",\"op\":\"FC\",\"units\":3},"),
      "unknown key \"units\"; there are \"name\", \"op\", \"input\", \"inputs\", \"channels\", \"bias\", \"positions\", "
-     "\"router\", \"weights_of\""},
+     "\"router\", \"turned\", \"apart\", \"weights_of\""},
     {NET("{\"name\":\"a\",\"op\":\"SOFTMX\"},"),
      "t.json:2: layer \"a\": unknown op \"SOFTMX\" (did you mean \"SOFTMAX\"?)"},
     {NET("{\"name\":\"a\",\"op\":\"FORK\"},"), "t.json:2: layer \"a\": unknown op \"FORK\""},

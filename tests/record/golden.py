@@ -30,11 +30,14 @@ RECORDINGS = {  # name: make, batches to ask about, globs of units
     "dense_wide": (models.dense_wide, (2, 3, 16), "blocks.*"),
     "scaled_cnn": (models.scaled_cnn, (2, 3, 16), "1,2"),
 }
-# name: batch, ranks, globs of what is gathered by itself; whether snsim is told them, or finds them
-SHARDED = [("resnet18", 8, 4, "layer?.*", False), ("resnet18", 3, 5, "layer?.*", False), ("transformer", 8, 4, "blocks.*", False),
-           ("transformer", 3, 7, "blocks.*", False), ("residual_cnn", 8, 4, "1,2", True), ("dense", 8, 4, "blocks.*", False),
-           ("small_cnn", 8, 4, "0,1,4,5,10", False), ("scaled_cnn", 8, 3, "1,2", True)]
-SHARDED_COLUMNS = ["file", "batch", "ranks", "units_glob", "peak_apart", "peak_units"]
+# name: batch, mesh, globs of what is gathered by itself; whether snsim is told them, or finds them
+SHARDED = [("resnet18", 8, "fsdp=4", "layer?.*", False), ("resnet18", 3, "fsdp=5", "layer?.*", False), ("transformer", 8, "fsdp=4", "blocks.*", False),
+           ("transformer", 3, "fsdp=7", "blocks.*", False), ("residual_cnn", 8, "fsdp=4", "1,2", True), ("dense", 8, "fsdp=4", "blocks.*", False),
+           ("small_cnn", 8, "fsdp=4", "0,1,4,5,10", False), ("scaled_cnn", 8, "fsdp=3", "1,2", True),
+           ("resnet18", 8, "dp=2,fsdp=4", "layer?.*", False), ("transformer", 8, "dp=4,fsdp=2", "blocks.*", False), ("scaled_cnn", 8, "dp=2,fsdp=3", "1,2", True),
+           *((name, 8, mesh, globs, told) for mesh in ("dp=4", "dp=4,view=yes") for name, globs, told in (
+               ("resnet18", "layer?.*", False), ("transformer", "blocks.*", False), ("small_cnn", "0,1,4,5,10", False), ("scaled_cnn", "1,2", True)))]
+SHARDED_COLUMNS = ["file", "batch", "mesh", "units_glob", "peak_apart", "peak_units"]
 COLUMNS = ["file", "batch", "peak_apart", "peak_in_place", "units_glob", "unit_calls", "peak_units", "peak_selective"]
 
 
@@ -66,14 +69,14 @@ def selective(make, batch, globs):
 
 
 def write_sharded(folder):
-    """What FSDPMemTracker says of a rank."""
+    """What PyTorch's trackers say of a rank."""
     with open(folder / "expected_sharded.csv", "w", newline="") as out:
         rows = csv.writer(out, lineterminator="\n")
         rows.writerow(SHARDED_COLUMNS)
-        for name, batch, ranks, globs, told in SHARDED:
-            peaks = [sharded.memtracker(RECORDINGS[name][0], batch, ranks, globs, again) for again in (False, True)]
+        for name, batch, mesh, globs, told in SHARDED:
+            peaks = [sharded.memtracker(RECORDINGS[name][0], batch, mesh, globs, again) for again in (False, True)]
             whole = name == "small_cnn"  # what is gathered there is no block that runs again
-            rows.writerow([f"{name}.rec.gz", batch, ranks, globs if told else "", peaks[0], "" if whole else peaks[1]])
+            rows.writerow([f"{name}.rec.gz", batch, mesh, globs if told else "", peaks[0], "" if whole else peaks[1]])
 
 
 def main():

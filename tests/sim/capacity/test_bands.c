@@ -1,4 +1,4 @@
-/* The bands of the screen are those of docs/truth.md and docs/measured/record.md. */
+/* The bands of the screen are those of docs/truth.md, docs/measured/record.md and docs/measured/parallel.md. */
 #include "sim/capacity/bands.h"
 
 #include <setjmp.h>
@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,6 +65,35 @@ static void recordings_are_those_of_the_document(void **state) {
   assert_int_equal(tables, 2);
   assert_int_equal(rows, SN_BAND_RECORDINGS);
   assert_int_equal(equal, SN_BAND_RECORDINGS_EQUAL);
+  free(text);
+}
+
+/* The last cell of a row of so many cells; NULL: the line is none. */
+static const char *last_cell(const char *line, int cells) {
+  const char *last = NULL;
+  int bars = 0;
+  for (const char *at = line; *at && *at != '\n'; at++)
+    if (*at == '|' && ++bars == cells) last = at + 2;
+  return strncmp(line, "| ", 2) == 0 && bars == cells + 1 ? last : NULL;
+}
+
+/* "0", "-" where snsim is not asked, "+1,024 (+0.0014 %)". */
+static void shared_are_those_of_the_document(void **state) {
+  char *text = document(SNSIM_SOURCE_DIR "/docs/measured/parallel.md");
+  int rows = 0, near = 0;
+  double worst = 0;
+  (void)state;
+  for (const char *line = text; line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
+    const char *cell = last_cell(line, 11);
+    if (!cell || !strchr("0+-", *cell) || strncmp(cell, "- |", 3) == 0) continue;
+    double off = *cell == '0' ? 0 : fabs(strtod(strchr(cell, '(') + 1, NULL));
+    rows++;
+    near += off <= SN_BAND_SHARED_WITHIN;
+    worst = off > worst ? off : worst;
+  }
+  assert_int_equal(rows, SN_BAND_SHARED);
+  assert_int_equal(near, SN_BAND_SHARED_NEAR);
+  assert_true(fabs(worst - SN_BAND_SHARED_WORST) < 0.05);
   free(text);
 }
 
@@ -192,14 +222,11 @@ static void bands_that_overlap_are_alike(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(bands_are_those_of_the_document),
-                                     cmocka_unit_test(recordings_are_those_of_the_document),
-                                     cmocka_unit_test(times_say_what_was_measured),
-                                     cmocka_unit_test(what_nobody_measured_says_so),
-                                     cmocka_unit_test(a_card_without_rows_is_as_one_left_out),
-                                     cmocka_unit_test(shares_have_the_digits_of_the_table),
-                                     cmocka_unit_test(any_card_has_the_widest_band),
-                                     cmocka_unit_test(rows_that_differ_are_counted),
-                                     cmocka_unit_test(bands_that_overlap_are_alike)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(bands_are_those_of_the_document),     cmocka_unit_test(recordings_are_those_of_the_document),
+      cmocka_unit_test(shared_are_those_of_the_document),    cmocka_unit_test(times_say_what_was_measured),
+      cmocka_unit_test(what_nobody_measured_says_so),        cmocka_unit_test(a_card_without_rows_is_as_one_left_out),
+      cmocka_unit_test(shares_have_the_digits_of_the_table), cmocka_unit_test(any_card_has_the_widest_band),
+      cmocka_unit_test(rows_that_differ_are_counted),        cmocka_unit_test(bands_that_overlap_are_alike)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -288,7 +288,8 @@ static bool stays(const sn_route *r, const sn_tensor *t) {
   if (t->role != SN_SAVED) return false;
   sn_saving saving = sn_dialect_rule(r->dialect, r->net, layer)->saves;
   bool statistics = saving == SN_SAVES_CHANNELS || saving == SN_SAVES_ROWS || saving == SN_SAVES_GROUPS;
-  return statistics || saving == SN_SAVES_ATTENTION || (saving == SN_SAVES_DROPPED && t->port == 2);
+  return statistics || saving == SN_SAVES_ATTENTION || saving == SN_SAVES_PADDED ||
+         (saving == SN_SAVES_DROPPED && t->port == 2);
 }
 
 /* Of capped scores the softmax's own, in four bytes, and a copy for the product. */

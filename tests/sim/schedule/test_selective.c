@@ -28,6 +28,8 @@ static void measured(void **state) {
       {"llm:4,512,8,8,1408,1024", "fsdp=8", 16, 512, SN_OPTIMIZER_ADAMW, 925191076},
       {"llm:4,512,8,8,1408,1024", "fsdp=8,keep-last=yes", 16, 512, SN_OPTIMIZER_ADAMW, 925191076},
       {"llm:3,1024,16,16,2816,1000", "dp=4", 4, 512, SN_OPTIMIZER_SGD, 709898248},
+      {"vit_b_16", "", 16, 224, SN_OPTIMIZER_MOMENTUM, 1462399272}, /* whose first product has its bias apart */
+      {"vit_b_16", "fsdp=4", 16, 224, SN_OPTIMIZER_MOMENTUM, 1008486232},
   };
   (void)state;
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
