@@ -97,12 +97,18 @@ sn_net *sn__zoo_gpt2(const sn_zoo_entry *entry, uint32_t batch, uint32_t image, 
 
 /* -- Megatron-LM's GPT ---------------------------------------------------------------------------------------------- */
 
-/* Queries, keys and values are products of their own here, where Megatron has one whose columns lie by heads. */
+/* Queries, keys and values are parts of one product. Megatron-LM has each head's side by side, so that a rank of tensor
+ * parallel has whole heads; here they lie one behind the other, which takes as much. */
 static uint32_t megatron_attention(sn_builder *b, uint32_t x, const sizes *net, unsigned i) {
   uint32_t qkv[3];
-  qkv[0] = sn_build_fc_positions(b, x, net->hidden, "layers.%u.self_attention.query", i);
-  qkv[1] = sn_build_fc_positions(b, x, net->hidden, "layers.%u.self_attention.key", i);
-  qkv[2] = sn_build_fc_positions(b, x, net->hidden, "layers.%u.self_attention.value", i);
+  x = sn_build_fc_positions(b, x, 3 * net->hidden, "layers.%u.self_attention.query_key_value", i);
+  for (uint32_t n = 0; n < 3; n++) {
+    static const char *const names[] = {"query", "key", "value"};
+    const sn_attr cut = {.axis = SN_SIDE_CHANNELS, .first = n * net->hidden, .count = net->hidden};
+    char text[60];
+    snprintf(text, sizeof text, "layers.%u.self_attention.%s", i, names[n]);
+    qkv[n] = sn_build_layer(b, SN_SLICE, &cut, &x, 1, text);
+  }
   const sn_attention core = {.heads = net->heads, .causal = true, .parts = true, .fused = true, .drop = 0.1};
   x = sn_build_attention(b, qkv, 3, core, "layers.%u.self_attention.core_attention", i);
   return sn_build_fc_positions(b, x, net->hidden, "layers.%u.self_attention.dense", i);

@@ -105,7 +105,7 @@ static const published nets[] = {
     {"gemma2", 737, 2614341888, 0},
     {"mixtral", 1093, 46702792704, 0},
     {"llm", 773, 8030261248, 0},
-    {"megatron", 823, 22388846592, 0},
+    {"megatron", 871, 22388846592, 0},
 };
 enum { NET_COUNT = sizeof nets / sizeof nets[0] };
 
