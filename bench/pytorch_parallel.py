@@ -6,8 +6,8 @@ to nobody, tensors have sizes and no values, and FSDPMemTracker (of fully_shard)
     python3 bench/pytorch_parallel.py --table
 
 The mesh is written as snsim's --parallel: fsdp=N with reshard=yes|no|N, keep-last=yes, prefetch=K, reduce=fp32|bf16, sync=each; dp=R,fsdp=S;
-dp=N with view=yes, bucket=MiB; tp=N of llm networks (loss=split or whole), alone and with fsdp. Networks: llm:LAYERS,D,HEADS,KV,FFN,WORDS, stack:LAYERS,D (FCs of
-uneven sizes, which snsim has not), torchvision's resnet, vgg and vit, llama:KEYS and gpt2:KEYS of transformers.
+dp=N with view=yes, bucket=MiB; tp=N of llm networks and of transformers' (loss=split or whole), alone and with fsdp. Networks: llm:LAYERS,D,HEADS,KV,FFN,WORDS, stack:LAYERS,D (FCs of
+uneven sizes, which snsim has not), torchvision's resnet, vgg and vit, llama:KEYS, llama3:1b,KEYS (a head with the table's weights), mistral:KEYS, qwen2.5:KEYS and gpt2:KEYS of transformers.
 
 Steps of `zero_grad(); loss.backward(); step()`, and --accumulate N times loss and backward() a step; the peak is the last step's, which is
 the second: of SGD with momentum the third, as the second still counts the planning of its first update. With --precision bf16-master shards
@@ -53,7 +53,7 @@ from torch.nn import functional as F
 
 import pytorch_memory
 from parallel import meshes
-from parallel.networks import Trained
+from parallel.networks import LLAMAS, Trained
 
 # What the trackers call each component, by snsim's name; what was made outside and never freed is the batch.
 KINDS = {"parameters": ("Parameter",), "sharded_parameters": ("Sharded Param",), "unsharded_parameters": ("Unsharded Param",),
@@ -98,6 +98,16 @@ TABLE = [
     ("llm:4,256,8,4,704,256", 2, 256, "--parallel tp=4 --recompute units"),
     ("llm:4,256,8,4,704,256", 2, 64, "--parallel fsdp=2,tp=2 --recompute units"),
     ("llm:4,256,8,8,704,256", 4, 128, "--parallel fsdp=2,tp=4 --recompute units"),
+    ("llama:layers=2,hidden=512,heads=8,ffn=1408,vocabulary=2048", 2, 512, "--parallel tp=2"),
+    ("llama:layers=2,hidden=512,heads=8,ffn=1408,vocabulary=2048", 2, 512, "--parallel tp=4"),
+    ("llama:layers=2,hidden=512,heads=8,ffn=1408,vocabulary=2048", 2, 512, "--parallel tp=2,loss=whole"),
+    ("llama:layers=2,hidden=512,heads=8,ffn=1408,vocabulary=2048", 2, 512, "--parallel tp=2 --recompute units"),
+    ("llama:layers=3,hidden=256,heads=8,kv_heads=4,ffn=704,vocabulary=512", 2, 128, "--parallel fsdp=2,tp=2"),
+    ("mistral:layers=2,hidden=512,heads=8,kv_heads=4,ffn=1408,vocabulary=2048", 2, 512, "--parallel tp=2"),
+    ("qwen2.5:layers=2,hidden=512,heads=8,kv_heads=4,ffn=1408,vocabulary=2048", 2, 512, "--parallel tp=2"),
+    ("llama3:1b,layers=2,hidden=256,heads=8,ffn=704,vocabulary=8192", 1, 16, "--parallel tp=2"),
+    ("llama3:1b,layers=2,hidden=256,heads=8,ffn=704,vocabulary=8192", 1, 16, "--parallel tp=2 --optimizer momentum"),
+    ("llama3:1b,layers=2,hidden=256,heads=8,ffn=704,vocabulary=8192", 1, 16, "--parallel fsdp=2,tp=2"),
     (A, 2, 128, "--parallel fsdp=8,reshard=no"),
     (A, 2, 128, "--parallel fsdp=8,keep-last=yes"),
     ("llm:2,256,4,4,704,256", 2, 64, "--parallel dp=8,view=yes"),
@@ -354,13 +364,13 @@ def answer(options):
         mesh = meshes.Mesh(options.parallel)
     except ValueError as error:
         fail(2, error)
-    if mesh.tp > 1 and not options.net.startswith("llm:"):
-        fail(2, f"tp is measured of llm networks, and {options.net} is none")
+    if mesh.tp > 1 and not options.net.startswith(("llm:", *LLAMAS)):
+        fail(2, f"tp is measured of llm networks, {', '.join(LLAMAS)}, and {options.net} is none")
     if options.device == "cuda" and (not mesh.sharded or mesh.tp > 1 or mesh.dp > 1):
         fail(2, "--device cuda measures fsdp=N alone")
     if options.norms != "torch" and not options.net.startswith("llm:"):
         fail(2, f"--norms is of llm networks, and {options.net} is none")
-    if not options.sequence and options.net.startswith(("llm:", "llama", "gpt2")):
+    if not options.sequence and options.net.startswith(("llm:", "gpt2", *LLAMAS)):
         fail(2, f"{options.net} reads tokens: give --sequence")
     if min(options.batch, options.accumulate) < 1:
         fail(2, "--batch and --accumulate count from 1")

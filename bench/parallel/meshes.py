@@ -124,6 +124,25 @@ def split(net, of_ranks, splits_loss):
                                   use_local_output=not splits_loss)})
 
 
+def split_llama(net, of_ranks, splits_loss):
+    """The same of transformers' Llama and its like, whose modules are called with names. A rank has no positions but its own to count."""
+    whole = {"input_kwarg_layouts": {"hidden_states": Shard(1)}, "desired_input_kwarg_layouts": {"hidden_states": Replicate()}}
+    columns = {name: ColwiseParallel() for name in ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "mlp.gate_proj", "mlp.up_proj")}
+    rows = {name: RowwiseParallel(output_layouts=Shard(1)) for name in ("self_attn.o_proj", "mlp.down_proj")}
+    between = {"input_layernorm": SequenceParallel(), "post_attention_layernorm": SequenceParallel(),
+               "self_attn": PrepareModuleInput(**whole),
+               "mlp": PrepareModuleInput(input_layouts=(Shard(1),), desired_input_layouts=(Replicate(),))}
+    for block in net.blocks:
+        parallelize_module(block, of_ranks, columns | rows | between)
+    parallelize_module(net.module, of_ranks, {
+        "model.embed_tokens": RowwiseParallel(input_layouts=Replicate(), output_layouts=Shard(1)), "model.norm": SequenceParallel(),
+        "lm_head": ColwiseParallel(input_layouts=Shard(1), output_layouts=Shard(-1) if splits_loss else Replicate(),
+                                   use_local_output=not splits_loss)})
+    if net.module.config.tie_word_embeddings:
+        net.module.lm_head.weight = net.module.model.embed_tokens.weight
+    net.positions = True
+
+
 def products_and_attention():
     """torchtitan's policy of selective checkpoints: each second product of matrices is computed again, and all that is
     in no list. One a call of a block, as products are counted within it."""
@@ -157,7 +176,7 @@ def lay_out(net, mesh, ranks, low, recompute=None):
         return nn.parallel.DistributedDataParallel(net.module, bucket_cap_mb=float(bucket) if bucket else None,
                                                    gradient_as_bucket_view=mesh.keys.get("view") == "yes")
     if mesh.tp > 1:
-        split(net, ranks["tp"], mesh.splits_loss)
+        (split_llama if net.kind == "labelled" else split)(net, ranks["tp"], mesh.splits_loss)
     if mesh.sharded:
         shard(net, mesh, ranks["dp", "fsdp"] if mesh.dp > 1 else ranks["fsdp"], low)
     return net.module
