@@ -118,10 +118,10 @@ def split(net, of_ranks, splits_loss):
                "attention": PrepareModuleInput(**gather), "feed_forward": PrepareModuleInput(**gather)}
     for block in net.blocks:
         parallelize_module(block, of_ranks, columns | rows | between)
-    parallelize_module(net.module, of_ranks, {
-        "tok_embeddings": RowwiseParallel(input_layouts=Replicate(), output_layouts=Shard(1)), "norm": SequenceParallel(),
-        "output": ColwiseParallel(input_layouts=Shard(1), output_layouts=Shard(-1) if splits_loss else Replicate(),
-                                  use_local_output=not splits_loss)})
+    around = {"tok_embeddings": RowwiseParallel(input_layouts=Replicate(), output_layouts=Shard(1)), "norm": SequenceParallel(),
+              "output": ColwiseParallel(input_layouts=Shard(1), output_layouts=Shard(-1) if splits_loss else Replicate(),
+                                        use_local_output=not splits_loss)}
+    parallelize_module(net.module, of_ranks, {name: how for name, how in around.items() if hasattr(net.module, name)})
 
 
 def split_llama(net, of_ranks, splits_loss):
