@@ -6,8 +6,8 @@ to nobody, tensors have sizes and no values, and FSDPMemTracker (of fully_shard)
     python3 bench/pytorch_parallel.py --table
 
 The mesh is written as snsim's --parallel: fsdp=N with reshard=yes|no|N, keep-last=yes, prefetch=K, reduce=fp32|bf16, sync=each; dp=R,fsdp=S;
-dp=N with view=yes, bucket=MiB; tp=N of llm networks (loss=split or whole, sequence=split or whole), alone and with fsdp. Networks: llm:LAYERS,D,HEADS,KV,FFN,WORDS, stack:LAYERS,D (FCs of
-uneven sizes, which snsim has not), torchvision's resnet, vgg and vit, llama:KEYS and gpt2:KEYS of transformers.
+dp=N with view=yes, bucket=MiB; tp=N of llm networks and of transformers' (loss=split or whole; of llm sequence=split or whole), alone and with fsdp. Networks: llm:LAYERS,D,HEADS,KV,FFN,WORDS, stack:LAYERS,D (FCs of
+uneven sizes, which snsim has not), torchvision's resnet, vgg and vit, llama:KEYS, llama3:1b,KEYS (a head with the table's weights), mistral:KEYS, qwen2.5:KEYS and gpt2:KEYS of transformers.
 
 Steps of `zero_grad(); loss.backward(); step()`, and --accumulate N times loss and backward() a step; the peak is the last step's, which is
 the second: with --device cuda, and of SGD with momentum, the third, as the second still counts the planning of momentum's first update. With
@@ -57,7 +57,7 @@ import pytorch_memory
 import sharded
 import snsim
 from parallel import meshes
-from parallel.networks import Trained
+from parallel.networks import LLAMAS, Trained
 
 # What the trackers call each component, by snsim's name; what was made outside and never freed is the batch.
 KINDS = {"parameters": ("Parameter",), "sharded_parameters": ("Sharded Param",), "unsharded_parameters": ("Unsharded Param",),
@@ -147,6 +147,16 @@ ON_CPU = [
     ("llm:2,256,8,8,704,8192", 1, 16, "tp=2,sequence=whole"),
     ("llm:2,256,8,8,704,8192", 1, 16, "fsdp=2,tp=2,sequence=whole"),
     ("llm:2,256,8,8,704,512", 2, 128, "tp=2,sequence=whole --accumulate 2"),
+    ("llama:layers=2,hidden=512,heads=8,ffn=1408,vocabulary=2048", 2, 512, "tp=2"),
+    ("llama:layers=2,hidden=512,heads=8,ffn=1408,vocabulary=2048", 2, 512, "tp=4"),
+    ("llama:layers=2,hidden=512,heads=8,ffn=1408,vocabulary=2048", 2, 512, "tp=2,loss=whole"),
+    ("llama:layers=3,hidden=256,heads=8,kv_heads=4,ffn=704,vocabulary=512", 2, 128, "fsdp=2,tp=2"),
+    ("mistral:layers=2,hidden=512,heads=8,kv_heads=4,ffn=1408,vocabulary=2048", 2, 512, "tp=2"),
+    ("qwen2.5:layers=2,hidden=512,heads=8,kv_heads=4,ffn=1408,vocabulary=2048", 2, 512, "tp=2"),
+    ("llama3:1b,layers=2,hidden=256,heads=8,ffn=704,vocabulary=8192", 1, 16, "tp=2"),
+    ("llama3:1b,layers=2,hidden=256,heads=8,ffn=704,vocabulary=8192", 1, 16, "tp=2 --optimizer momentum"),
+    ("llama3:1b,layers=2,hidden=256,heads=8,ffn=704,vocabulary=8192", 1, 16, "fsdp=2,tp=2"),
+    ("llama:layers=2,hidden=512,heads=8,ffn=1408,vocabulary=2048", 2, 512, "tp=2 --recompute units"),
 ]
 TABLE = [(*what, f"--device {device} --parallel {more}") for device, rows in (("cuda", ON_GPU), ("cpu", ON_CPU)) for *what, more in rows]
 
@@ -435,7 +445,7 @@ def answer(options):
         fail(2, "a recording of several micro-batches is refused of several GPUs")
     if options.norms != "torch" and not options.net.startswith("llm:"):
         fail(2, f"--norms is of llm networks, and {options.net} is none")
-    if not options.sequence and options.net.startswith(("llm:", "llama", "gpt2")):
+    if not options.sequence and options.net.startswith(("llm:", "gpt2", *LLAMAS)):
         fail(2, f"{options.net} reads tokens: give --sequence")
     if min(options.batch, options.accumulate) < 1:
         fail(2, "--batch and --accumulate count from 1")

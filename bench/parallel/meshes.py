@@ -122,10 +122,29 @@ def split(net, of_ranks, splits_loss):
                "attention": PrepareModuleInput(**gather), "feed_forward": PrepareModuleInput(**gather)}
     for block in net.blocks:
         parallelize_module(block, of_ranks, columns | rows | between)
+    around = {"tok_embeddings": RowwiseParallel(input_layouts=Replicate(), output_layouts=Shard(1)), "norm": SequenceParallel(),
+              "output": ColwiseParallel(input_layouts=Shard(1), output_layouts=Shard(-1) if splits_loss else Replicate(),
+                                        use_local_output=not splits_loss)}
+    parallelize_module(net.module, of_ranks, {name: how for name, how in around.items() if hasattr(net.module, name)})
+
+
+def split_llama(net, of_ranks, splits_loss):
+    """The same of transformers' Llama and its like, whose modules are called with names. A rank has no positions but its own to count."""
+    whole = {"input_kwarg_layouts": {"hidden_states": Shard(1)}, "desired_input_kwarg_layouts": {"hidden_states": Replicate()}}
+    columns = {name: ColwiseParallel() for name in ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "mlp.gate_proj", "mlp.up_proj")}
+    rows = {name: RowwiseParallel(output_layouts=Shard(1)) for name in ("self_attn.o_proj", "mlp.down_proj")}
+    between = {"input_layernorm": SequenceParallel(), "post_attention_layernorm": SequenceParallel(),
+               "self_attn": PrepareModuleInput(**whole),
+               "mlp": PrepareModuleInput(input_layouts=(Shard(1),), desired_input_layouts=(Replicate(),))}
+    for block in net.blocks:
+        parallelize_module(block, of_ranks, columns | rows | between)
     parallelize_module(net.module, of_ranks, {
-        "tok_embeddings": RowwiseParallel(input_layouts=Replicate(), output_layouts=Shard(1)), "norm": SequenceParallel(),
-        "output": ColwiseParallel(input_layouts=Shard(1), output_layouts=Shard(-1) if splits_loss else Replicate(),
-                                  use_local_output=not splits_loss)})
+        "model.embed_tokens": RowwiseParallel(input_layouts=Replicate(), output_layouts=Shard(1)), "model.norm": SequenceParallel(),
+        "lm_head": ColwiseParallel(input_layouts=Shard(1), output_layouts=Shard(-1) if splits_loss else Replicate(),
+                                   use_local_output=not splits_loss)})
+    if net.module.config.tie_word_embeddings:
+        net.module.lm_head.weight = net.module.model.embed_tokens.weight
+    net.positions = True
 
 
 def split_products(net, of_ranks, splits_loss):
@@ -174,7 +193,8 @@ def lay_out(net, mesh, ranks, low, recompute=None, replicate=nn.parallel.Distrib
         return replicate(net.module, bucket_cap_mb=float(bucket) if bucket else None,
                          gradient_as_bucket_view=mesh.keys.get("view") == "yes")
     if mesh.tp > 1:
-        (split if mesh.splits_sequence else split_products)(net, ranks["tp"], mesh.splits_loss)
+        how = split_llama if net.kind == "labelled" else split if mesh.splits_sequence else split_products
+        how(net, ranks["tp"], mesh.splits_loss)
     if mesh.sharded:
         shard(net, mesh, ranks["dp", "fsdp"] if mesh.dp > 1 else ranks["fsdp"], low)
     return net.module

@@ -1,6 +1,8 @@
 """The networks of bench/pytorch_parallel.py, by snsim's names: torchtitan's Llama (`llm:..`), torchvision's, transformers' Llama
 and GPT-2, and `stack:LAYERS,D`, which snsim has not: FCs of uneven sizes with biases. Each knows its blocks, which are the groups of
 fully_shard, and what an iteration computes."""
+import functools
+
 import torch
 from torch import nn
 from torch.nn import functional as F
@@ -91,6 +93,7 @@ class Stack(nn.Module):
 
 # ---- those of transformers ----
 
+LLAMAS = ("llama", "llama3", "mistral", "qwen2.5")
 LLAMA = {"layers": 32, "hidden": 4096, "heads": 32, "kv_heads": 0, "ffn": 11008, "vocabulary": 32000}
 GPT2 = {"layers": 12, "hidden": 768, "heads": 12, "ffn": 0, "vocabulary": 50257, "positions": 1024}
 
@@ -102,13 +105,17 @@ def keys_of(name, rest, defaults):
     return defaults | {key: int(value) for key, value in given.items()}
 
 
-def llama(rest):
+def llama(family, rest):
+    """Llama, and those that are made of the same parts: Mistral without its window, Qwen2. The head of llama3:1b has the table's weights."""
     import transformers
-    of = keys_of("llama", rest, LLAMA)
-    return transformers.LlamaForCausalLM(transformers.LlamaConfig(
-        num_hidden_layers=of["layers"], hidden_size=of["hidden"], num_attention_heads=of["heads"],
-        num_key_value_heads=of["kv_heads"] or of["heads"], intermediate_size=of["ffn"], vocab_size=of["vocabulary"],
-        use_cache=False, attn_implementation="sdpa"))
+    config, model = {"mistral": (functools.partial(transformers.MistralConfig, sliding_window=None), transformers.MistralForCausalLM),
+                     "qwen2.5": (transformers.Qwen2Config, transformers.Qwen2ForCausalLM)}.get(
+                         family, (transformers.LlamaConfig, transformers.LlamaForCausalLM))
+    tied = family == "llama3" and rest.startswith("1b,")
+    of = keys_of(family, rest.removeprefix("1b,") if tied else rest, LLAMA)
+    return model(config(num_hidden_layers=of["layers"], hidden_size=of["hidden"], num_attention_heads=of["heads"],
+                        num_key_value_heads=of["kv_heads"] or of["heads"], intermediate_size=of["ffn"], vocab_size=of["vocabulary"],
+                        use_cache=False, tie_word_embeddings=tied, attn_implementation="sdpa"))
 
 
 def gpt2(rest, dropout):
@@ -146,7 +153,7 @@ class Trained:
 
     def __init__(self, name, dropout, norms="torch"):
         family, _, rest = name.partition(":")
-        self.width, self.kind = 0, "tokens"
+        self.width, self.kind, self.positions = 0, "tokens", False
         if family == "llm":
             self.module = Titan(*numbers(family, rest, 6, "LAYERS,D,HEADS,KV,FFN,WORDS"), NORMS[norms])
             self.blocks = list(self.module.layers)
@@ -154,15 +161,18 @@ class Trained:
             layers, self.width = numbers(family, rest, 2, "LAYERS,D")
             self.module, self.kind = Stack(layers, self.width), "vectors"
             self.blocks = list(self.module.layers)
-        elif family in ("llama", "gpt2"):
-            self.kind, self.module = "labelled", llama(rest) if family == "llama" else gpt2(rest, dropout)
-            self.blocks = list(self.module.model.layers if family == "llama" else self.module.transformer.h)
+        elif family in LLAMAS:
+            self.kind, self.module = "labelled", llama(family, rest)
+            self.blocks = list(self.module.model.layers)
+        elif family == "gpt2":
+            self.kind, self.module = "labelled", gpt2(rest, dropout)
+            self.blocks = list(self.module.transformer.h)
         elif torchvision_name(name):
             import torchvision
             self.kind, self.module = "images", torchvision.models.get_model(torchvision_name(name), weights=None)
             self.blocks = torchvision_blocks(torchvision_name(name), self.module)
         else:
-            raise ValueError(f"{name} is none of llm:.., stack:.., llama:.., gpt2:.., tv_resnet50 and its like, tv_vgg16, vit_b_16")
+            raise ValueError(f"{name} is none of llm:.., stack:.., llama:.., llama3:1b,.., mistral:.., qwen2.5:.., gpt2:.., tv_resnet50 and its like, tv_vgg16, vit_b_16")
 
     def batch(self, count, sequence, image):
         if self.kind in ("tokens", "labelled"):
@@ -173,7 +183,8 @@ class Trained:
     def loss(self, wrapped, given, labels, dtype):
         """Of the module as it is wrapped; `dtype`: of the values it is given."""
         if self.kind == "labelled":
-            return wrapped(input_ids=given, labels=labels).loss
+            more = {"position_ids": torch.arange(given.shape[1])[None]} if self.positions else {}
+            return wrapped(input_ids=given, labels=labels, **more).loss
         out = wrapped(given.to(dtype) if given.is_floating_point() else given)
         if self.kind == "tokens":
             out, labels = out.flatten(0, 1), labels.flatten()

@@ -5,7 +5,8 @@ that talk to nobody, tensors with values, and MemTracker counts the storages tha
     python3 bench/parallel/pipelines.py --table
 
 Networks are llm:LAYERS,D,HEADS,KV,FFN,WORDS, of whose layers each part has as many. The mesh is written as snsim's --parallel: pp=N with
-schedule=1f1b, gpipe, zb-h1 or interleaved:V (V parts a stage), and fsdp=N as in bench/pytorch_parallel.py, with reshard=yes|no|N, dp=R, prefetch=K, reduce=fp32|bf16.
+schedule=1f1b, gpipe, zb-h1 or interleaved:V (V parts a stage), and fsdp=N as in bench/pytorch_parallel.py, with reshard=yes|no|N, dp=R, prefetch=K, reduce=fp32|bf16; with
+tp=N beside, and loss=split or whole.
 
 The optimizer is AdamW. The peak is that of the second schedule.step() with its update, of --accumulate micro-batches. Outputs of the last
 stage are not merged (return_outputs=False). The tracker's own tracker of modules is left out, whose hooks hold what a stage has received, and
@@ -15,8 +16,10 @@ its gradient, to the end of the step.
 Exit codes: 2 for what was asked, 4 where PyTorch is missing.
 """
 import argparse
+import contextlib
 import gc
 import logging
+import multiprocessing
 import os
 import sys
 import warnings
@@ -31,6 +34,7 @@ try:
     from torch.distributed._tools.mem_tracker import MemTracker
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGPipe, ScheduleInterleaved1F1B, ScheduleInterleavedZeroBubble
+    from torch.distributed.tensor.parallel import loss_parallel
     from torch.testing._internal.distributed.fake_pg import FakeStore
 except ImportError as error:
     print(f"pipelines.py: error: PyTorch cannot be imported by this Python: {error}", file=sys.stderr)
@@ -51,6 +55,7 @@ SCHEDULES = {"1f1b": of_one_part(Schedule1F1B), "gpipe": of_one_part(ScheduleGPi
 SMALL = "llm:8,128,4,4,352,256"
 TWELVE = "llm:12,128,4,4,352,256"
 DEEP = "llm:16,128,4,4,352,256"
+HEADS = "llm:4,256,8,8,704,512"
 WIDE = "llm:8,256,8,4,704,2048"
 
 # network, what else
@@ -78,6 +83,13 @@ TABLE = [
     (WIDE, "--parallel pp=2,fsdp=4,prefetch=2 --accumulate 4 --sequence 16"),
     (WIDE, "--parallel pp=2,fsdp=4,dp=2 --accumulate 4 --sequence 16"),
     (WIDE, "--parallel pp=4,fsdp=4 --accumulate 6 --sequence 8"),
+    (HEADS, "--parallel pp=2,tp=2,loss=whole --accumulate 4"),
+    (HEADS, "--parallel pp=2,tp=2 --accumulate 4"),
+    (HEADS, "--parallel pp=2,tp=2,schedule=interleaved:2 --accumulate 4"),
+    (HEADS, "--parallel pp=2,tp=2,schedule=zb-h1 --accumulate 4"),
+    ("llm:8,128,8,4,352,256", "--parallel pp=4,tp=2 --accumulate 6"),
+    (HEADS, "--parallel pp=2,fsdp=2,tp=2 --accumulate 4"),
+    ("llm:4,256,8,4,704,2048", "--parallel pp=2,fsdp=2,tp=4,reshard=no --accumulate 4"),
     (SMALL, "--parallel pp=4,fsdp=4 --accumulate 8 --precision bf16-master --norms transformers"),
     (WIDE, "--parallel pp=4,fsdp=8,reshard=no --accumulate 6 --precision bf16-master --norms transformers"),
     (WIDE, "--parallel pp=2,fsdp=4,reduce=bf16 --accumulate 4 --precision bf16-master --norms transformers"),
@@ -132,9 +144,9 @@ def loss_of(out, labels):
 
 def open_groups(mesh, stage):
     """Ranks of a stage are side by side; this is its first."""
-    copies = mesh.dp * mesh.shards
+    copies = mesh.dp * mesh.shards * mesh.tp
     dist.init_process_group("fake", store=FakeStore(), rank=stage * copies, world_size=mesh.stages * copies)
-    return init_device_mesh("cpu", (mesh.stages, mesh.dp, mesh.shards), mesh_dim_names=("pp", "dp", "fsdp"))
+    return init_device_mesh("cpu", (mesh.stages, mesh.dp, mesh.shards, mesh.tp), mesh_dim_names=("pp", "dp", "fsdp", "tp"))
 
 
 def make_part(whole, number, mesh, ranks, options):
@@ -142,9 +154,12 @@ def make_part(whole, number, mesh, ranks, options):
     parts = mesh.stages * mesh.chunks
     part = Part(whole, number, parts)
     low = options.precision == "bf16-master"
+    net = argparse.Namespace(module=part, blocks=list(part.layers))
+    if mesh.tp > 1:
+        meshes.split(net, ranks["tp"], mesh.splits_loss)
     if mesh.sharded:
-        meshes.shard(argparse.Namespace(module=part, blocks=list(part.layers)), mesh, ranks["dp", "fsdp"] if mesh.dp > 1 else ranks["fsdp"], low)
-    values = torch.empty(options.batch, options.sequence, width, dtype=torch.bfloat16 if low else torch.float32)
+        meshes.shard(net, mesh, ranks["dp", "fsdp"] if mesh.dp > 1 else ranks["fsdp"], low)
+    values = torch.empty(options.batch, options.sequence // mesh.tp, width, dtype=torch.bfloat16 if low else torch.float32)
     given = torch.zeros(options.batch, options.sequence, dtype=torch.int64) if part.first else values.clone().requires_grad_()
     made = torch.empty(options.batch, options.sequence, words, dtype=values.dtype) if part.last else values.clone()
     made.requires_grad_()
@@ -191,7 +206,8 @@ def run(mesh, stage, options):
             if i:
                 tracker._peak_mem_snap = tracker.get_tracker_snapshot()
                 tracker._peak_mem = {device: now["Total"] for device, now in tracker._peak_mem_snap.items()}
-            schedule.step(*given, **labels, return_outputs=False)
+            with loss_parallel() if mesh.splits_loss else contextlib.nullcontext():
+                schedule.step(*given, **labels, return_outputs=False)
             update.step()
     (peak,) = tracker.get_tracker_snapshot("peak").values()
     return peak["Total"]
@@ -203,6 +219,15 @@ def measure(mesh, stage, options):
     finally:
         dist.destroy_process_group()
         gc.collect()
+
+
+def measure_all(mesh, options):
+    """Stage by stage; with tp in processes of their own, as DTensor remembers the groups of those before."""
+    stages = range(mesh.stages)
+    if mesh.tp == 1:
+        return [measure(mesh, stage, options) for stage in stages]
+    with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
+        return pool.starmap(measure, [(mesh, stage, options) for stage in stages], chunksize=1)
 
 
 def parser():
@@ -235,7 +260,7 @@ def main():
             fail(2, error)
         if each.accumulate < mesh.stages and mesh.schedule == "1f1b":
             fail(2, f"--accumulate {each.accumulate}: PyTorch's 1f1b has no fewer micro-batches than stages")
-        print(f"| {label(each)} | " + " | ".join(f"{measure(mesh, stage, each):,}" for stage in range(mesh.stages)) + " | -" * (4 - mesh.stages) + " |", flush=True)
+        print(f"| {label(each)} | " + " | ".join(f"{count:,}" for count in measure_all(mesh, each)) + " | -" * (4 - mesh.stages) + " |", flush=True)
 
 
 if __name__ == "__main__":

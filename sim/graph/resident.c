@@ -39,11 +39,17 @@ static bool holds_gradient(const sn_resident_walk *w, uint32_t layer) {
   return !w->iteration.inference;
 }
 
-/* Gradients of tables that tp divides are whole where nobody averages them (sim/parallel/tensor.c). */
+static bool is_shared(const sn_net *net, uint32_t layer) {
+  for (uint32_t l = layer + 1; l < net->n_layers; l++)
+    if (net->layers[l].attr->weights_of == layer) return true;
+  return false;
+}
+
+/* Gradients of tables that tp divides, and no head shares, are whole where nobody averages them (sim/parallel/tensor.c). */
 static bool has_whole_gradient(const sn_resident_walk *w, uint32_t layer) {
   const sn_mesh *mesh = &w->iteration.mesh;
   bool alone = sn_mesh_world(mesh) == sn_mesh_size(mesh, SN_MESH_TP) && !sn_iteration_keeps_masters(w->iteration);
-  return is_cut(w) && w->net->layers[layer].op == SN_EMBEDDING && alone;
+  return is_cut(w) && w->net->layers[layer].op == SN_EMBEDDING && alone && !is_shared(w->net, layer);
 }
 
 /* What a rank keeps of a layer's parameters; how many. */

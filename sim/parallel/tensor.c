@@ -23,8 +23,8 @@
  * another tensor as large as a rank's logits (of narrow ones three) and twelve bytes a position; backward another one,
  * two indices and a masked label of eight bytes, two numbers and a flag. And the weights' sum stays beside the loss.
  *
- * A table's gradient is whole, on every rank the same, until the update or who averages it takes a rank's part; sums of
- * norms' gradients are made then, too. */
+ * A table's gradient is whole, on every rank the same, until the update or who averages it takes a rank's part; that of one
+ * that the head shares is a part at once. Sums of norms' gradients are made with the update, too. */
 #include "sim/parallel/tensor.h"
 #include "base/arena.h"
 #include "base/checked.h"
@@ -93,11 +93,25 @@ static uint64_t elements_of(const maker *m, uint32_t layer, uint32_t port, uint3
   return port < count ? cuts[port].rows * cuts[port].each : 0;
 }
 
+/* A table that the head shares has a rank's part of its gradient, as the head's is one. */
+static bool is_table_alone(const maker *m, uint32_t layer) {
+  return layer_of(m, layer)->op == SN_EMBEDDING && layer_of(m, m->layout.head)->attr->weights_of != layer;
+}
+
+/* The third tensor of its backward: the sum of parts, and beside it the part of its own gradient, which is whole. */
+static bool is_sum_of_table(const maker *m, uint32_t tensor) {
+  const sn_tensor *t = &m->whole->tensors[tensor], *before = t - 1;
+  return tensor > 0 && t->role == SN_SCRATCH && before->role == SN_SCRATCH && before->layer == t->layer &&
+         layer_of(m, t->layer)->op == SN_EMBEDDING && !is_table_alone(m, t->layer);
+}
+
 static uint64_t parameter_bytes(const maker *m, uint32_t tensor) {
   const sn_tensor *t = &m->whole->tensors[tensor];
   uint32_t port = t->port < SN_CAST_WEIGHTS ? t->port : t->port - SN_CAST_WEIGHTS;
   uint64_t all = elements_of(m, t->layer, port, 1);
-  bool whole = layer_of(m, t->layer)->op == SN_EMBEDDING && (t->role == SN_SCRATCH || !m->sliced);
+  bool whole =
+      t->role == SN_SCRATCH ? layer_of(m, t->layer)->op == SN_EMBEDDING : !m->sliced && is_table_alone(m, t->layer);
+  if (is_sum_of_table(m, tensor)) return 2 * (t->bytes / m->ranks);
   if (all == 0 || whole) return t->bytes;
   return t->bytes / all * elements_of(m, t->layer, port, m->ranks);
 }
@@ -380,7 +394,7 @@ static void access_taken(maker *m) {
   if ((kind != SN_OPTIMIZER_SGD && kind != SN_OPTIMIZER_MOMENTUM)) return;
   for (uint32_t l = 0; l < w->n_layers; l++)
     for (uint32_t n = 0; n < SN_PARAMETER_TENSORS && w->weight_gradient[l] != SN_NONE; n++)
-      if (layer_of(m, l)->op == SN_EMBEDDING || (layout_of(m, l)->split == SN_UNDIVIDED && splits_sequence(m)))
+      if (is_table_alone(m, l) || (layout_of(m, l)->split == SN_UNDIVIDED && splits_sequence(m)))
         bytes += elements_of(m, l, n, m->ranks) * width;
   sn__edit_access(&m->e, sn__edit_tensor(&m->e, w->steps[w->first_update].layer, SN_PORT_MOVED, SN_SCRATCH, bytes),
                   SN_WRITE);
