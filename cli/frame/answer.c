@@ -252,10 +252,16 @@ static sn_status print_changes(const sn_answer *a, const char *unit, const sn_ou
   return status;
 }
 
-/* No card of this size holds it, whatever is changed; there may be one or several. */
+/* No card of this size holds it, whatever is changed, or adapters alone; there may be one or several. */
 static void print_no_change(const sn_answer *a, FILE *out) {
-  if (a->verdict == SN_VERDICT_NO && a->searched && *a->memory_band)
-    fputs("  No change makes it fit: it takes a larger GPU, or more of them.\n", out);
+  bool adapts = a->n_changes > 0 && a->changes[0].kind == SN_CHANGE_LORA && a->gpus > 1;
+  if (a->verdict != SN_VERDICT_NO || !a->searched || !*a->memory_band || (a->n_changes > 0 && !adapts)) return;
+  fputs(adapts ? "  With all of it trained" : "  No change makes it fit", out);
+  if (a->gpus > 1)
+    fprintf(out, ": other splits may fit (snsim advise --gpus %" PRIu32 "),\n  or more GPUs (snsim fit --min gpus).\n",
+            a->gpus);
+  else
+    fputs(": it takes a larger GPU, or more of them.\n", out);
 }
 
 static void print_calls(const sn_answer_change *c, FILE *out) {
@@ -365,7 +371,7 @@ sn_status sn_answer_print(const sn_answer *a, const char *unit, const char *epoc
     if (print_changes(a, unit, out, err) != SN_OK) return err->code;
   }
   if (a->n_changes > 0) print_calls(&a->changes[0], out->stream);
-  if (a->n_changes == 0) print_no_change(a, out->stream);
+  print_no_change(a, out->stream);
   print_note(a->note, out->stream);
   if (*a->memory_band) print_bands(a, out->stream);
   print_note(epoch, out->stream);

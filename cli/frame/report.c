@@ -518,6 +518,7 @@ static void print_question(const sn_run *run, const sn_answer *answer, sn_report
 static sn_status print_answer(const sn_run *run, sn_report_wish wish, const sn_out *out, sn_err *err) {
   sn_answer *answer = sn_answer_read(run->answer, err);
   if (!answer) return err->code;
+  answer->gpus = sn_run_world(run);
   print_question(run, answer, wish, out);
   char epoch[SN_EPOCH_TEXT];
   sn_epoch_line(&wish.epoch, run->gpu, sn_answer_pace(answer, run, sn_run_world(run)), sn_report_run_unit(run), epoch);
