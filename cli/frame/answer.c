@@ -183,7 +183,8 @@ static void print_verdict(const sn_answer *a, const sn_out *out) {
   }
   if (a->searched && a->largest_batch > 0) {
     fprintf(f, " Largest batch: %" PRIu32, a->largest_batch);
-    if (a->largest_host_bytes > 0) fprintf(f, ", with %.1f GiB of RAM", (double)a->largest_host_bytes / GIB);
+    if (a->largest_host_bytes > 0)
+      fprintf(f, ", with %.1f GiB of RAM%s", (double)a->largest_host_bytes / GIB, a->gpus > 1 ? " a GPU" : "");
     fputs(".", f);
   }
   if (a->searched && a->largest_batch == 0) fputs(" Not even a batch of 1 fits.", f);
@@ -224,7 +225,8 @@ static void change_cells(sn_table *table, const sn_answer *a, const sn_answer_ch
   time_cell(table, a, (double)c->iteration_ns / 1e6);
   time_cell(table, a, c->images_per_second);
   if (c->host_bytes > 0)
-    sn_table_cell(table, "%s%.0f GiB RAM", first ? "<- do this, " : "", (double)c->host_bytes / GIB + 0.5);
+    sn_table_cell(table, "%s%.0f GiB RAM%s", first ? "<- do this, " : "", (double)c->host_bytes / GIB + 0.5,
+                  a->gpus > 1 ? " a GPU" : "");
   else if (takes_more(a, c))
     sn_table_cell(table, "%.1f will do", (double)a->needed_bytes / GIB);
   else

@@ -164,7 +164,9 @@ static sn_status settle_cluster(const sn_args *args, sn_question *q, sn_err *err
                    "--parallel %s takes %u GPUs, and %" PRIu64 " nodes of %s have %u; say --nodes %u", mesh->text,
                    world, args->nodes, asked->name, sn_cluster_gpus(asked),
                    (world + asked->gpus_per_node - 1) / asked->gpus_per_node);
-  return sn_mesh_cluster(mesh, asked, &q->device, &q->cluster, &q->assumed, err);
+  if (sn_mesh_cluster(mesh, asked, &q->device, &q->cluster, &q->assumed, err) == SN_OK)
+    q->device.host_shares = sn_mesh_node_gpus(mesh, &q->cluster);
+  return err->code;
 }
 
 /* Behind the device, which may have a name of the user's own. */

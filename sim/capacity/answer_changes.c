@@ -409,12 +409,14 @@ static sn_status find_gains(search *s) {
 
 static const char *tell_short_host(const search *s) {
   char device[SN_UNIT_TEXT], takes[SN_UNIT_TEXT], has[SN_UNIT_TEXT];
+  const bool shared = s->asked->device->host_shares > 1;
   if (!s->short_of_host) return "";
   bool given = s->asked->device->host_memory_bytes > 0;
   const char *whose = given ? "--host-memory is" : "this machine has", *other = given ? "" : " (--host-memory)";
-  return sn_arena_print(s->arena, "not offered: %s (%s of the GPU), for want of RAM: it takes %s, and %s %s%s",
+  return sn_arena_print(s->arena, "not offered: %s (%s of the GPU), for want of RAM: it takes %s%s, and %s %s%s%s",
                         s->short_of_host, sn_print_bytes(s->short_device_bytes, device),
-                        sn_print_bytes(s->short_host_bytes, takes), whose, sn_print_bytes(s->host, has), other);
+                        sn_print_bytes(s->short_host_bytes, takes), shared ? " a GPU" : "", whose,
+                        sn_print_bytes(s->host, has), shared ? " for each" : "", other);
 }
 
 /* The events of a recording are those of one batch an update, of one precision and optimizer. */
@@ -445,13 +447,14 @@ sn_status sn__changes_find(const sn__changes_wish *w, sn_answer_change *changes,
   const sn_asked *asked = &w->wish->asked;
   uint64_t memory = asked->device->memory_bytes;
   uint64_t host = asked->device->host_memory_bytes ? asked->device->host_memory_bytes : w->wish->host_bytes;
+  const uint32_t gpus = asked->device->host_shares > 1 ? asked->device->host_shares : 1;
   search s = {
       .w = w,
       .asked = asked,
       .ways =
           {.asked = asked, .stands = w->stands, .planner = w->planner, .block_units = 1, .arena = w->arena, .err = err},
       .target = memory - memory / 100 * SN_ANSWER_TIGHT_PERCENT,
-      .host = host,
+      .host = host / gpus,
       .arena = w->arena,
       .err = err};
   *count = 0;
