@@ -210,14 +210,12 @@ static sn_status print(const asked *a, sn_err *err) {
 /* What may do where no number of GPUs does. */
 static void tell_instead(const asked *a, uint32_t world, char *text, size_t room) {
   const sn_mesh *scheme = &a->scheme;
-  const bool wide = a->q.options.iteration.master && !scheme->reduce_narrow, tp = sn_mesh_size(scheme, SN_MESH_TP) > 1;
+  const bool tp = sn_mesh_size(scheme, SN_MESH_TP) > 1;
   const char *smaller = a->q.net->batch > 1 ? "a smaller --batch, or " : "";
   if (scheme->sought == 1 + SN_MESH_PP && !tp)
     snprintf(text, room, "%s--parallel tp=8,pp, which divides blocks, too", smaller);
   else if (scheme->sought == 1 + SN_MESH_DP)
     snprintf(text, room, "%s--parallel fsdp, which shares states", smaller);
-  else if (scheme->sought == 1 + SN_MESH_FSDP && wide)
-    snprintf(text, room, "%s--parallel fsdp,reduce=bf16", smaller);
   else
     snprintf(text, room, "%ssnsim advise --gpus %" PRIu32 ", which tries other splits, or GPUs of more memory", smaller,
              world);
