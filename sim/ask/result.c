@@ -349,7 +349,10 @@ static void add_times(const sn_result_source *s, sn_result *r) {
   r->out_ns = t.out + others * b.out;
   r->in_ns = t.in + others * b.in;
   bool corun = sn_plan_is_corun(s->plan); /* a lane of which waits where it has no work */
-  r->stall_ns = corun ? 0 : trace->stall_ns[SN_LANE_COMPUTE] + others * before->stall_ns[SN_LANE_COMPUTE];
+  const int64_t idle = sn_trace_batch_ns(trace, s->plan) - computing, stalls = before->stall_ns[SN_LANE_COMPUTE];
+  r->stall_ns = corun ? 0
+                      : trace->stall_ns[SN_LANE_COMPUTE] +
+                            others * (stalls < idle ? stalls : idle); /* zero waits behind updates, too */
   r->allocation_ns = batches * trace->allocation_ns;
   r->events = trace->events;
   r->images_per_second = 0;
