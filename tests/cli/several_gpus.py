@@ -22,9 +22,10 @@ NETS = [*DECODERS, "gpt2", "vit_b_16", "resnet50", "bert_base", "vgg16", "lenet"
 CLUSTERS = ["h100x8", "dgx_a100", "rtx4090x8", "h200x8"]
 PRECISIONS = ["fp32", "bf16", "bf16", "bf16-master", "amp-bf16"]
 OPTIMIZERS = ["momentum", "adam", "adamw", "adamw,impl=fused", "sgd"]
-KEYS = {"fsdp": ["", "", "", "reshard=no", "keep-last=yes", "prefetch=2", "reduce=fp32"], "dp": ["", "", "view=yes", "bucket=1MiB"], "tp": ["", "", "loss=whole", "gathered=again"],
+KEYS = {"fsdp": ["", "", "", "reshard=no", "keep-last=yes", "prefetch=2", "reduce=fp32", "sync=each"],
+        "dp": ["", "", "view=yes", "bucket=1MiB", "zero=1", "zero=2"], "tp": ["", "", "loss=whole", "gathered=again"],
         "pp": ["", "", "schedule=gpipe", "schedule=zb-h1", "schedule=interleaved:2"]}
-STRATEGIES = ["pytorch", "pytorch", "pytorch", "pytorch+recompute=units"]
+STRATEGIES = ["pytorch", "pytorch", "pytorch", "pytorch+recompute=units", "pytorch+offload"]
 
 
 def run(*words):
