@@ -237,10 +237,11 @@ static sn_status judge(const sn_question *q, const sn_ways *ways, sn_err *err) {
   if (best_of(q, ways) || ways->n_all == 0) return SN_OK;
   const sn_way *least = &ways->all[0];
   return sn_fail(err, SN_NO_FIT,
-                 "%s needed with --parallel %s and %s, %s on each of %" PRIu32
-                 " %s; snsim fit --min gpus looks for how many do",
-                 sn_print_bytes(least->device_bytes, needed), least->mesh.text, sn_strategy_name(least->strategy, name),
-                 sn_print_bytes(q->device.memory_bytes, usable), q->args->gpus, q->device.name);
+                 "%s%s needed with --parallel %s and %s, %s on each of %" PRIu32
+                 " %s; snsim fit --min gpus looks for how many do, or take GPUs of more memory",
+                 least->result ? "" : "more than ", sn_print_bytes(least->device_bytes, needed), least->mesh.text,
+                 sn_strategy_name(least->strategy, name), sn_print_bytes(q->device.memory_bytes, usable), q->args->gpus,
+                 q->device.name);
 }
 
 sn_status sn_advise_gpus_check(const sn_args *args, sn_err *err) {

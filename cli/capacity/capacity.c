@@ -215,7 +215,7 @@ static void print_remedies(const sn_binding *b, FILE *out) {
 /* It would fit on the device: which tensors are there is not what matters. */
 static void print_host(const sn_binding *b, FILE *out) {
   char need[SN_UNIT_TEXT], have[SN_UNIT_TEXT];
-  fprintf(out, "it would fit on the device, but what is sent out takes %s and the host has %s\n",
+  fprintf(out, "it would fit on the device, but what is sent out takes %s and the host has %s for it\n",
           sn_print_bytes(b->host_bytes, need), sn_print_bytes(b->host_memory_bytes, have));
   fputs("what would move it: recomputing in place of sending out, or more --host-memory\n", out);
 }
@@ -253,8 +253,8 @@ sn_status sn_capacity_fail_host(const sn_question *q, sn_strategy strategy, uint
   char name[SN_STRATEGY_TEXT], need[SN_UNIT_TEXT], have[SN_UNIT_TEXT];
   return sn_fail(
       err, SN_NO_FIT,
-      "no device memory is enough: %s sends %s to the host, which has %s; try a strategy without offload, or "
+      "no device memory is enough: %s sends %s to the host, which has %s for it; try a strategy without offload, or "
       "more --host-memory",
       sn_strategy_name(strategy, name), sn_print_bytes(host_bytes, need),
-      sn_print_bytes(q->device.host_memory_bytes, have));
+      sn_print_bytes(sn_device_host_share(&q->device), have));
 }

@@ -257,6 +257,10 @@ static void print_notes(const ranking *r, FILE *out) {
   if (r->lacking > 0)
     fprintf(out, "left out: %" PRIu32 " GPUs whose tensor cores do not do %s, or that have none\n", r->lacking,
             sn_precision_name(r->question->options.iteration.precision));
+  if (!sn_mesh_is_one(&r->question->options.iteration.mesh))
+    fputs("links: those of the known cluster of such GPUs (snsim list clusters); of all others PCIe is assumed,\n"
+          "also where they have NVLink: their own are a cluster's file, asked with --cluster\n",
+          out);
   if (nominal) fputs("* of the nominal size: what CUDA reports is not known\n", out);
   print_bands(r, out);
 }

@@ -206,20 +206,29 @@ static sn_status print(const asked *a, sn_err *err) {
   return sn_out_close(&out, err);
 }
 
-static const char *instead_of(const sn_mesh *scheme) {
-  if (scheme->sought == 1 + SN_MESH_PP) return "tp=8,pp, which divides blocks, too";
-  return scheme->sought == 1 + SN_MESH_DP ? "fsdp, which shares states" : "fsdp,reduce=bf16";
+/* What may do where no number of GPUs does. */
+static void tell_instead(const asked *a, uint32_t world, char *text, size_t room) {
+  const sn_mesh *scheme = &a->scheme;
+  const bool tp = sn_mesh_size(scheme, SN_MESH_TP) > 1;
+  const char *smaller = a->q.net->batch > 1 ? "a smaller --batch, or " : "";
+  if (scheme->sought == 1 + SN_MESH_PP && !tp)
+    snprintf(text, room, "%s--parallel tp=8,pp, which divides blocks, too", smaller);
+  else if (scheme->sought == 1 + SN_MESH_DP)
+    snprintf(text, room, "%s--parallel fsdp, which shares states", smaller);
+  else
+    snprintf(text, room, "%ssnsim advise --gpus %" PRIu32 ", which tries other splits, or GPUs of more memory", smaller,
+             world);
 }
 
 /* Nothing fits: the largest number that was tried lacks the least. */
 static sn_status judge(const asked *a, sn_err *err) {
   const sn_worlds *w = a->worlds;
-  char needed[SN_UNIT_TEXT], usable[SN_UNIT_TEXT];
+  char needed[SN_UNIT_TEXT], usable[SN_UNIT_TEXT], instead[120];
   if (w->least || w->leanest || !w->below) return SN_OK;
-  return sn_fail(
-      err, SN_NO_FIT, "%s needed with %s, %s on each of %" PRIu32 " %s; try a smaller --batch, or --parallel %s",
-      sn_print_bytes(need_of(w->below->result), needed), w->below->result->strategy,
-      sn_print_bytes(a->q.device.memory_bytes, usable), w->below->world, a->q.device.name, instead_of(&a->scheme));
+  tell_instead(a, w->below->world, instead, sizeof instead);
+  return sn_fail(err, SN_NO_FIT, "%s needed with %s, %s on each of %" PRIu32 " %s; try %s",
+                 sn_print_bytes(need_of(w->below->result), needed), w->below->result->strategy,
+                 sn_print_bytes(a->q.device.memory_bytes, usable), w->below->world, a->q.device.name, instead);
 }
 
 sn_status sn_cli_fit_gpus(const sn_args *args, sn_err *err) {

@@ -153,7 +153,8 @@ static void print_best(const asked *a, const sn_fit_answer *best, FILE *out) {
           best->search.value, sn_print_digits(best->result->images_per_second, 3, speed),
           sn_capacity_unit(&a->question));
   if (best->result->host_bytes)
-    fprintf(out, ", with %s of host memory", sn_print_bytes(best->result->host_bytes, host));
+    fprintf(out, ", with %s of host memory%s", sn_print_bytes(best->result->host_bytes, host),
+            best->result->shared.world > 1 ? " a GPU" : "");
   fputs("\n", out);
 }
 

@@ -183,7 +183,8 @@ static void print_verdict(const sn_answer *a, const sn_out *out) {
   }
   if (a->searched && a->largest_batch > 0) {
     fprintf(f, " Largest batch: %" PRIu32, a->largest_batch);
-    if (a->largest_host_bytes > 0) fprintf(f, ", with %.1f GiB of RAM", (double)a->largest_host_bytes / GIB);
+    if (a->largest_host_bytes > 0)
+      fprintf(f, ", with %.1f GiB of RAM%s", (double)a->largest_host_bytes / GIB, a->gpus > 1 ? " a GPU" : "");
     fputs(".", f);
   }
   if (a->searched && a->largest_batch == 0) fputs(" Not even a batch of 1 fits.", f);
@@ -224,7 +225,8 @@ static void change_cells(sn_table *table, const sn_answer *a, const sn_answer_ch
   time_cell(table, a, (double)c->iteration_ns / 1e6);
   time_cell(table, a, c->images_per_second);
   if (c->host_bytes > 0)
-    sn_table_cell(table, "%s%.0f GiB RAM", first ? "<- do this, " : "", (double)c->host_bytes / GIB + 0.5);
+    sn_table_cell(table, "%s%.0f GiB RAM%s", first ? "<- do this, " : "", (double)c->host_bytes / GIB + 0.5,
+                  a->gpus > 1 ? " a GPU" : "");
   else if (takes_more(a, c))
     sn_table_cell(table, "%.1f will do", (double)a->needed_bytes / GIB);
   else
@@ -252,10 +254,16 @@ static sn_status print_changes(const sn_answer *a, const char *unit, const sn_ou
   return status;
 }
 
-/* No card of this size holds it, whatever is changed; there may be one or several. */
+/* No card of this size holds it, whatever is changed, or adapters alone; there may be one or several. */
 static void print_no_change(const sn_answer *a, FILE *out) {
-  if (a->verdict == SN_VERDICT_NO && a->searched && *a->memory_band)
-    fputs("  No change makes it fit: it takes a larger GPU, or more of them.\n", out);
+  bool adapts = a->n_changes > 0 && a->changes[0].kind == SN_CHANGE_LORA && a->gpus > 1;
+  if (a->verdict != SN_VERDICT_NO || !a->searched || !*a->memory_band || (a->n_changes > 0 && !adapts)) return;
+  fputs(adapts ? "  With all of it trained" : "  No change makes it fit", out);
+  if (a->gpus > 1)
+    fprintf(out, ": other splits may fit (snsim advise --gpus %" PRIu32 "),\n  or more GPUs (snsim fit --min gpus).\n",
+            a->gpus);
+  else
+    fputs(": it takes a larger GPU, or more of them.\n", out);
 }
 
 static void print_calls(const sn_answer_change *c, FILE *out) {
@@ -365,7 +373,7 @@ sn_status sn_answer_print(const sn_answer *a, const char *unit, const char *epoc
     if (print_changes(a, unit, out, err) != SN_OK) return err->code;
   }
   if (a->n_changes > 0) print_calls(&a->changes[0], out->stream);
-  if (a->n_changes == 0) print_no_change(a, out->stream);
+  print_no_change(a, out->stream);
   print_note(a->note, out->stream);
   if (*a->memory_band) print_bands(a, out->stream);
   print_note(epoch, out->stream);

@@ -48,7 +48,8 @@ static void print_update(const sn_run *run, const sn_mesh *mesh, FILE *out) {
           tokens ? "tokens" : sn_report_run_unit(run));
 }
 
-static void print_traffic(const sn_shared_row *s, FILE *out) {
+/* Of a pipeline what its fullest stage sends and receives. */
+static void print_traffic(const sn_shared_row *s, bool staged, FILE *out) {
   const struct {
     uint64_t bytes;
     const char *what;
@@ -57,7 +58,7 @@ static void print_traffic(const sn_shared_row *s, FILE *out) {
                {s->reduced_bytes, "all-reduce"},
                {s->sent_bytes, "sends"}};
   char text[SN_UNIT_TEXT];
-  const char *before = "an update crosses links with ";
+  const char *before = staged ? "an update of the fullest stage crosses links with " : "an update crosses links with ";
   for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
     if (parts[i].bytes == 0) continue;
     fprintf(out, "%s%s (%s)", before, sn_print_bytes(parts[i].bytes, text), parts[i].what);
@@ -98,9 +99,11 @@ void sn_gpus_print(const sn_run *run, const sn_cluster *cluster, FILE *out) {
   if (first->shared.groups > 1) fprintf(out, ", %" PRIu32 " groups", first->shared.groups);
   print_update(run, &mesh, out);
   fputs("\n", out);
-  print_traffic(&first->shared, out);
-  fprintf(out, "%s ms of transfers, of which %s are exposed; MFU %.0f %% (%s)\n",
-          print_ms(first->shared.transfer_ns, transfers), print_ms(first->shared.exposed_ns, exposed),
+  print_traffic(&first->shared, run->n_stages > 0, out);
+  const char *form = run->n_stages > 0 ? "%s ms of transfers of the slowest stage; of all stages', one behind the "
+                                         "other, %s are exposed; MFU %.0f %% (%s)\n"
+                                       : "%s ms of transfers, of which %s are exposed; MFU %.0f %% (%s)\n";
+  fprintf(out, form, print_ms(first->shared.transfer_ns, transfers), print_ms(first->shared.exposed_ns, exposed),
           100 * first->shared.flops_share, first->strategy);
   if (run->n_stages == 0) return;
   int64_t busy = first->iteration_ns - first->shared.bubble_ns;

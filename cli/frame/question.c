@@ -125,7 +125,9 @@ bool sn_question_seeks_mesh(const sn_args *args) {
 static sn_status settle_nodes(const sn_args *args, sn_cluster *asked, sn_err *err) {
   if (!args->nodes) return SN_OK;
   if (*asked->name) return sn_cluster_set_nodes(asked, args->nodes, err);
-  return sn_fail(err, SN_BAD_USAGE, "--nodes %" PRIu64 ": of which cluster? Add --cluster h100x8", args->nodes);
+  return sn_fail(err, SN_BAD_USAGE,
+                 "--nodes %" PRIu64 ": of which cluster? Add --cluster, with a name of snsim list clusters or a file",
+                 args->nodes);
 }
 
 static sn_status settle_sought(const sn_args *args, sn_question *q, sn_err *err) {
@@ -160,11 +162,13 @@ static sn_status settle_cluster(const sn_args *args, sn_question *q, sn_err *err
   }
   if (settle_nodes(args, asked, err) != SN_OK) return err->code;
   if (args->nodes && sn_cluster_gpus(asked) != world)
-    return sn_fail(err, SN_BAD_USAGE,
-                   "--parallel %s takes %u GPUs, and %" PRIu64 " nodes of %s have %u; say --nodes %u", mesh->text,
-                   world, args->nodes, asked->name, sn_cluster_gpus(asked),
+    return sn_fail(err, SN_BAD_USAGE, "--parallel %s takes %u GPUs, and %" PRIu64 " node%s of %s %s %u; say --nodes %u",
+                   mesh->text, world, args->nodes, args->nodes == 1 ? "" : "s", asked->name,
+                   args->nodes == 1 ? "has" : "have", sn_cluster_gpus(asked),
                    (world + asked->gpus_per_node - 1) / asked->gpus_per_node);
-  return sn_mesh_cluster(mesh, asked, &q->device, &q->cluster, &q->assumed, err);
+  if (sn_mesh_cluster(mesh, asked, &q->device, &q->cluster, &q->assumed, err) == SN_OK)
+    q->device.host_shares = sn_mesh_node_gpus(mesh, &q->cluster);
+  return err->code;
 }
 
 /* Behind the device, which may have a name of the user's own. */

@@ -356,12 +356,19 @@ static sn_status print_results(const sn_run *run, const sn_out *out, sn_err *err
   return status;
 }
 
+/* GPUs of a node share its host's memory; how many do is not in the run. */
+static bool lacks_host(const sn_run *run, const sn_result *r) {
+  if (run->host_memory_bytes == 0 || r->host_bytes == 0) return false;
+  bool shares = r->shared.world > 1 && !r->fits && r->peak_device_bytes <= run->memory_bytes;
+  return shares || r->host_bytes > run->host_memory_bytes;
+}
+
 /* A strategy whose row looks as if it fitted. */
 static void print_host_limited(const sn_run *run, FILE *out) {
   uint32_t told = 0;
   for (uint32_t i = 0; i < run->n_results; i++) {
     const sn_result *r = &run->results[i];
-    if (run->host_memory_bytes == 0 || r->host_bytes <= run->host_memory_bytes) continue;
+    if (!lacks_host(run, r)) continue;
     sn_table_printf(out, "%s%s", told++ ? ", " : "\nneeds more host memory than there is: ", r->strategy);
   }
   if (told) fputs("\n", out);
@@ -518,6 +525,7 @@ static void print_question(const sn_run *run, const sn_answer *answer, sn_report
 static sn_status print_answer(const sn_run *run, sn_report_wish wish, const sn_out *out, sn_err *err) {
   sn_answer *answer = sn_answer_read(run->answer, err);
   if (!answer) return err->code;
+  answer->gpus = sn_run_world(run);
   print_question(run, answer, wish, out);
   char epoch[SN_EPOCH_TEXT];
   sn_epoch_line(&wish.epoch, run->gpu, sn_answer_pace(answer, run, sn_run_world(run)), sn_report_run_unit(run), epoch);

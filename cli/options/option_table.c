@@ -146,7 +146,8 @@ static const sn_option options[] = {
      "report), or all at once (eager: 1 GiB more).",
      sn__parse_modules, offsetof(sn_args, eager_modules)},
     {"host-memory", "SIZE", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP, "Where",
-     "Memory that the host has for tensors sent out: a plan that needs more does not fit. Default: what the GPU's "
+     "Memory that the host has for tensors sent out, of a node for all its GPUs: a plan that needs more does not fit. "
+     "Default: what the GPU's "
      "profile says; without that, it is shown and not limited.",
      sn__parse_bytes, offsetof(sn_args, host_memory)},
     {"host-us", "US", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE, "Where",

@@ -286,6 +286,7 @@ sn_status sn__parse_cluster(const char *what, const char *text, void *place, sn_
 sn_status sn__parse_scheme(const char *what, const char *text, void *place, sn_err *err) {
   sn_args *args = place;
   args->gave[condition_row(what + strlen("--"))] = true;
+  if (!*text) return sn_fail(err, SN_BAD_USAGE, "--parallel is empty; say fsdp=8, or leave it out for one GPU");
   return sn_mesh_parse_sought(text, &args->options.iteration.mesh, err);
 }
 

@@ -263,7 +263,7 @@ static sn_status fill_result(sn_plan_file *file, const sn_device *device, const 
   uint64_t fixed = source.context_bytes + sn_persistent_total(&source.persistent);
   file->plan->pool_limit = device->memory_bytes > fixed ? device->memory_bytes - fixed : 0;
   if (head->options.pool_bytes > 0) file->plan->pool_limit = sn_min(file->plan->pool_limit, head->options.pool_bytes);
-  file->plan->external_limit = head->options.external == SN_EXTERNAL_HOST ? device->host_memory_bytes : 0;
+  file->plan->external_limit = head->options.external == SN_EXTERNAL_HOST ? sn_device_host_share(device) : 0;
   sn_status status = sn_result_fill(&source, head->strategy, arena, r, err);
   if (r->shared.world > 0) sn_result_judge_shared(file->net, device, head->options.iteration, r);
   r->least_device_bytes = r->peak_device_bytes; /* the addresses are what they are */
@@ -325,6 +325,7 @@ static sn_status share_device(const sn_plan_file *file, sn_device *device, sn_er
                    mesh->text);
   if (sn_mesh_cluster(mesh, &file->head.options.cluster, device, &cluster, &assumed, err) != SN_OK) return err->code;
   device->communicator_bytes = cluster.communicator_bytes;
+  device->host_shares = sn_mesh_node_gpus(mesh, &cluster);
   return sn_transfers_cost(file->route, &cluster, file->costs, err);
 }
 

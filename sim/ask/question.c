@@ -55,6 +55,7 @@ static sn_status find_cluster(sn__question *q) {
     return q->err->code;
   q->shared = *q->device;
   q->shared.communicator_bytes = q->cluster.communicator_bytes;
+  q->shared.host_shares = sn_mesh_node_gpus(mesh, &q->cluster);
   q->device = &q->shared;
   return SN_OK;
 }

@@ -373,6 +373,8 @@ static void add_transfers(const sn_result_source *s, sn_result *r) {
   int64_t iteration = r->iteration_ns + others.all, computing = r->compute_ns + others.computing;
   shared->transfer_ns += others.transfers;
   shared->exposed_ns = iteration > computing ? iteration - computing : 0;
+  if (route->micros == 0 && shared->exposed_ns > shared->transfer_ns)
+    shared->exposed_ns = shared->transfer_ns; /* the rest waits for copies to the host and back */
   shared->uneven = s->trace->uneven || !sn_caching_rounds_alike(s->plan);
   if (route->micros > 0) add_stage(s, shared);
 }
@@ -390,7 +392,10 @@ static void add_times(const sn_result_source *s, sn_result *r) {
   r->out_ns = t.out + others * b.out;
   r->in_ns = t.in + others * b.in;
   bool corun = sn_plan_is_corun(s->plan); /* a lane of which waits where it has no work */
-  r->stall_ns = corun ? 0 : trace->stall_ns[SN_LANE_COMPUTE] + others * before->stall_ns[SN_LANE_COMPUTE];
+  const int64_t idle = sn_trace_batch_ns(trace, s->plan) - computing, stalls = before->stall_ns[SN_LANE_COMPUTE];
+  r->stall_ns = corun ? 0
+                      : trace->stall_ns[SN_LANE_COMPUTE] +
+                            others * (stalls < idle ? stalls : idle); /* zero waits behind updates, too */
   r->allocation_ns = batches * trace->allocation_ns;
   r->events = trace->events;
   r->images_per_second = 0;

@@ -49,7 +49,7 @@ static sn_plan *plan_in(sn__question *q, sn_strategy strategy, uint64_t pool_byt
       .workspace = sn__question_workspace(q, strategy),
       .placement = own || schedule->route->mesh ? SN_PLACEMENT_FIRST_FIT : q->options->placement,
       .pool_bytes = pool_bytes,
-      .external_limit = q->options->external == SN_EXTERNAL_HOST ? q->device->host_memory_bytes : 0,
+      .external_limit = q->options->external == SN_EXTERNAL_HOST ? sn_device_host_share(q->device) : 0,
       .packings = &q->packings,
       .proved = sn__question_proved(q, strategy),
       .standing = sn__question_graph_of(q, strategy)->standing,
@@ -233,7 +233,10 @@ static sn_status find_caching_need(sn__question *q, sn_strategy strategy, const 
                                    uint64_t *least_bytes) {
   sn_status status =
       sn_caching_need_of(plan, q->device, q->options, caching_memory(q, strategy), need, least_bytes, q->err);
-  need->fits = need->fits && sn_plan_fits_outside(plan);
+  const bool outside = sn_plan_fits_outside(plan);
+  need->fits = need->fits && outside;
+  if (!outside && least_bytes && !is_of_memory(strategy))
+    *least_bytes = 0; /* it sends out as much, whatever there is */
   return status;
 }
 
@@ -510,7 +513,7 @@ static sn_status tell_need(sn__question *q, sn_strategy strategy, const sn_plan 
   if (!sn__question_has_caching(q, strategy)) return SN_OK;
   sn_status status = find_caching_need(q, strategy, plan, &caching, least ? &least_bytes : NULL);
   need->fits = caching.fits;
-  need->device_bytes = caching.fits || !least ? caching.device_bytes : least_bytes;
+  need->device_bytes = caching.fits || least_bytes == 0 ? caching.device_bytes : least_bytes;
   return status;
 }
 

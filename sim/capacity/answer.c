@@ -20,7 +20,7 @@ const char *sn_verdict_name(sn_verdict verdict) {
 
 const char *sn_answer_change_name(sn_answer_change_kind kind) {
   static const char *const names[SN_CHANGES] = {
-      "none", "parts", "checkpoint", "checkpoint_some", "offload", "precision", "optimizer", "lora", "batch"};
+      "none", "parts", "checkpoint", "checkpoint_some", "offload", "precision", "optimizer", "shards", "lora", "batch"};
   return names[kind];
 }
 
@@ -181,6 +181,7 @@ static sn_status add_bands(const finder *f, sn_answer *answer) {
 static sn_status search(finder *f, sn_answer *answer) {
   sn_answer_change *changes = sn_arena_alloc(f->arena, SN_ANSWER_CHANGES + 1, sizeof *changes);
   if (!changes) return sn_fail_memory(f->err);
+  answer->gpus = sn_mesh_world(&f->wish->asked.options->iteration.mesh);
   answer->searched = !is_enough(f->wish, &f->results[f->stands]);
   sn_fit *fit = answer->searched ? find_largest(f) : NULL;
   if (f->err->code == SN_OK) {

@@ -14,7 +14,8 @@
  *   no      it does not fit
  *
  * Changes are of PyTorch, whose loop the user writes: parts of the batch that add up their gradients, checkpoints of
- * some or all blocks, saved tensors in host memory, autocast, an optimizer with 8-bit states; several of them together
+ * some or all blocks, saved tensors in host memory, autocast, an optimizer with 8-bit states, of several GPUs that each
+ * have all parameters shards of them; several of them together
  * where none alone is enough; where all together are not, adapters of transformers' models (LoRA, QLoRA), and last a
  * smaller batch. Offered is what leaves 3 %, or where nothing does
  * what fits, ranked by images/s, then by memory. Where the answer is yes the first change is none, and those behind it,
@@ -46,7 +47,8 @@ typedef enum sn_answer_change_kind {
   SN_CHANGE_OFFLOAD,         /* what backward needs waits in host memory */
   SN_CHANGE_PRECISION,
   SN_CHANGE_OPTIMIZER,
-  SN_CHANGE_LORA, /* adapters are trained and not the network (models/build/lora.h) */
+  SN_CHANGE_SHARDS, /* of several GPUs, where each had all: fully_shard in place of DistributedDataParallel */
+  SN_CHANGE_LORA,   /* adapters are trained and not the network (models/build/lora.h) */
   SN_CHANGE_BATCH,
   SN_CHANGES
 } sn_answer_change_kind;
@@ -54,7 +56,7 @@ typedef enum sn_answer_change_kind {
 /* Texts are of the answer's arena. */
 typedef struct sn_answer_change {
   sn_answer_change_kind kind;        /* where several go together the first of: lora, offload, checkpoints, precision,
-                                        optimizer, parts */
+                                        optimizer, shards, parts */
   const char *what;                  /* "2 batches of 256, gradients added" */
   const char *options;               /* that the command line lacks: "--batch 256 --accumulate 2" */
   const char *strategy;              /* that of the row: "pytorch+recompute=units:6" */
@@ -88,6 +90,7 @@ typedef struct sn_answer {
   bool fp32_loss; /* the network's loss has its input made float32, of which the precision is not (models/net/net.h) */
   bool eager_attention; /* one of transformers' networks keeps its scores: attn_implementation="eager" */
   bool searched;        /* the largest batch was looked for, and all changes */
+  uint32_t gpus;        /* that share an iteration; 0: read, for the reader to fill in from its run */
   uint32_t n_changes;
   const sn_answer_change *changes;
   const char *moment;     /* of the groups: "when backward begins"; "": there are none, the runtime is another */

@@ -234,6 +234,32 @@ static sn_status add_optimizer(search *s) {
   return use_8_bits(&way) ? try_way(s, &way) : SN_OK;
 }
 
+/* ---- shards in place of replicas ---- */
+
+/* Of as many GPUs. What cannot be shared so is not offered. */
+static sn_status try_shards(search *s, sn__loop way) {
+  sn_result r;
+  if (!is_allowed(&way)) return SN_OK;
+  if (sn__loop_play(&s->ways, &way, &r) == SN_OK) return fits(s, &r) ? add(s, &way, &r) : SN_OK;
+  if (s->err->code != SN_BAD_INPUT) return s->err->code;
+  *s->err = (sn_err)SN_ERR_INIT;
+  return SN_OK;
+}
+
+/* With blocks that run again where nothing else is enough. */
+static sn_status add_shards(search *s) {
+  sn__loop way = sn__loop_as_asked(&s->ways);
+  const sn_mesh *asked = &s->asked->options->iteration.mesh;
+  sn_mesh one;
+  if (sn_mesh_size(asked, SN_MESH_DP) == 1 || way.iteration.inference) return SN_OK;
+  if (sn_mesh_resize(asked, SN_MESH_DP, 1, &one, s->err) != SN_OK ||
+      sn_mesh_resize(&one, SN_MESH_FSDP, sn_mesh_copies(asked), &way.iteration.mesh, s->err) != SN_OK)
+    return s->err->code;
+  if (try_shards(s, way) != SN_OK || any_leaves(s)) return s->err->code;
+  if (way.strategy.recompute != SN_RECOMPUTE_NONE || s->ways.blocks == 0) return SN_OK;
+  return try_shards(s, with_units(s, way, 0));
+}
+
 /* ---- several changes together ---- */
 
 /* With all blocks checkpointed too, and where that is not enough in parts. */
@@ -263,7 +289,8 @@ enum { RANK = 16 }; /* as most users of peft have it, of all linear layers of on
 
 static bool can_adapt(const search *s) {
   const sn_iteration iteration = s->asked->options->iteration;
-  return !iteration.inference && !is_staged(s) && !*sn_iteration_freeze(iteration) &&
+  bool divided = is_staged(s) || sn_mesh_size(&iteration.mesh, SN_MESH_TP) > 1;
+  return !iteration.inference && !divided && !*sn_iteration_freeze(iteration) &&
          sn_module_library(s->asked->net) == SN_LIBRARY_TRANSFORMERS && !sn_net_is_file(s->asked->spec);
 }
 
@@ -337,7 +364,8 @@ static void keep_what_leaves(search *s) {
 /* It does not fit, or barely. */
 static sn_status find_remedies(search *s) {
   if (add_all_blocks(s) != SN_OK || add_plain_parts(s) != SN_OK || add_some_blocks(s) != SN_OK ||
-      add_offload(s, false) != SN_OK || add_precision(s) != SN_OK || add_optimizer(s) != SN_OK)
+      add_offload(s, false) != SN_OK || add_precision(s) != SN_OK || add_optimizer(s) != SN_OK ||
+      add_shards(s) != SN_OK)
     return s->err->code;
   if (!any_leaves(s) && add_parts_with_blocks(s) != SN_OK) return s->err->code;
   if (!any_leaves(s) && add_offload(s, true) != SN_OK) return s->err->code;
@@ -381,12 +409,14 @@ static sn_status find_gains(search *s) {
 
 static const char *tell_short_host(const search *s) {
   char device[SN_UNIT_TEXT], takes[SN_UNIT_TEXT], has[SN_UNIT_TEXT];
+  const bool shared = s->asked->device->host_shares > 1;
   if (!s->short_of_host) return "";
   bool given = s->asked->device->host_memory_bytes > 0;
   const char *whose = given ? "--host-memory is" : "this machine has", *other = given ? "" : " (--host-memory)";
-  return sn_arena_print(s->arena, "not offered: %s (%s of the GPU), for want of RAM: it takes %s, and %s %s%s",
+  return sn_arena_print(s->arena, "not offered: %s (%s of the GPU), for want of RAM: it takes %s%s, and %s %s%s%s",
                         s->short_of_host, sn_print_bytes(s->short_device_bytes, device),
-                        sn_print_bytes(s->short_host_bytes, takes), whose, sn_print_bytes(s->host, has), other);
+                        sn_print_bytes(s->short_host_bytes, takes), shared ? " a GPU" : "", whose,
+                        sn_print_bytes(s->host, has), shared ? " for each" : "", other);
 }
 
 /* The events of a recording are those of one batch an update, of one precision and optimizer. */
@@ -417,13 +447,14 @@ sn_status sn__changes_find(const sn__changes_wish *w, sn_answer_change *changes,
   const sn_asked *asked = &w->wish->asked;
   uint64_t memory = asked->device->memory_bytes;
   uint64_t host = asked->device->host_memory_bytes ? asked->device->host_memory_bytes : w->wish->host_bytes;
+  const uint32_t gpus = asked->device->host_shares > 1 ? asked->device->host_shares : 1;
   search s = {
       .w = w,
       .asked = asked,
       .ways =
           {.asked = asked, .stands = w->stands, .planner = w->planner, .block_units = 1, .arena = w->arena, .err = err},
       .target = memory - memory / 100 * SN_ANSWER_TIGHT_PERCENT,
-      .host = host,
+      .host = host / gpus,
       .arena = w->arena,
       .err = err};
   *count = 0;

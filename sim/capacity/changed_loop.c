@@ -35,6 +35,10 @@ static bool has_optimizer(const sn__loop_changes *s, const sn__loop *w) {
   return w->iteration.optimizer != s->asked->options->iteration.optimizer;
 }
 
+static bool has_mesh(const sn__loop_changes *s, const sn__loop *w) {
+  return strcmp(w->iteration.mesh.text, s->asked->options->iteration.mesh.text) != 0;
+}
+
 static bool has_blocks(const sn__loop_changes *s, const sn__loop *w) {
   return w->strategy.recompute != s->stands.recompute;
 }
@@ -49,6 +53,7 @@ static sn_answer_change_kind kind_of(const sn__loop_changes *s, const sn__loop *
   if (has_blocks(s, w)) return w->strategy.units > 0 ? SN_CHANGE_CHECKPOINT_SOME : SN_CHANGE_CHECKPOINT;
   if (has_precision(s, w) || w->nf4) return SN_CHANGE_PRECISION;
   if (has_optimizer(s, w)) return SN_CHANGE_OPTIMIZER;
+  if (has_mesh(s, w)) return SN_CHANGE_SHARDS;
   return w->parts > 1 ? SN_CHANGE_PARTS : SN_CHANGE_BATCH;
 }
 
@@ -98,7 +103,8 @@ const sn_result *sn__loop_known(const sn__loop_changes *s, sn_strategy strategy)
 sn_status sn__loop_play(const sn__loop_changes *s, const sn__loop *w, sn_result *result) {
   const uint64_t memory = s->asked->device->memory_bytes;
   const uint32_t batch = w->batch / w->parts;
-  bool same = !is_other_net(w) && batch == s->asked->net->batch && !has_precision(s, w) && !has_optimizer(s, w);
+  bool same = !is_other_net(w) && batch == s->asked->net->batch && !has_precision(s, w) && !has_optimizer(s, w) &&
+              !has_mesh(s, w);
   const sn_result *asked = same ? sn__loop_known(s, w->strategy) : NULL;
   if (asked) return *result = *asked, SN_OK;
   if (same) return sn_staged_result(s->planner, w->strategy, memory, s->arena, result, s->err);
@@ -140,6 +146,7 @@ const char *sn__loop_what(const sn__loop_changes *s, const sn__loop *w) {
       [SN_AMP_BF16] = "autocast to bf16", [SN_AMP_FP16] = "autocast to fp16", [SN_BF16] = "all in bf16"};
   text t = {.used = 0};
   if (w->rank > 0) put(&t, " + ", "%s of rank %" PRIu32, w->nf4 ? "QLoRA" : "LoRA", w->rank);
+  if (has_mesh(s, w)) put(&t, " + ", "shards, %s", w->iteration.mesh.text);
   if (w->rank == 0 && w->nf4) put(&t, " + ", "weights of 4 bits (nf4)");
   if (has_precision(s, w)) put(&t, " + ", "%s", precisions[w->iteration.precision]);
   if (has_optimizer(s, w))
@@ -161,6 +168,7 @@ static const char *options_of(const sn__loop_changes *s, const sn__loop *w) {
   text t = {.used = 0};
   if (w->rank > 0) put(&t, " ", "--lora %" PRIu32, w->rank);
   if (w->nf4) put(&t, " ", "--quantize nf4");
+  if (has_mesh(s, w)) put(&t, " ", "--parallel %s", iteration.mesh.text);
   if (has_blocks(s, w) || has_offload(s, w)) put(&t, " ", "--strategy %s", sn_strategy_name(w->strategy, name));
   if (w->parts > 1 || w->batch != s->asked->net->batch) put(&t, " ", "--batch %" PRIu32, w->batch / w->parts);
   if (w->parts > 1) put(&t, " ", "--accumulate %" PRIu32, iteration.accumulate);

@@ -58,7 +58,7 @@ static void fill_need(const sn_asked *a, const sn_memory_answer *least, sn_remed
   if (least->memory_bytes == 0) {
     r->scarce = SN_SCARCE_HOST;
     r->needed_bytes = least->result->host_bytes;
-    r->usable_bytes = a->device->host_memory_bytes;
+    r->usable_bytes = sn_device_host_share(a->device);
   } else if (pool > 0 && least->memory_bytes <= memory) {
     r->scarce = SN_SCARCE_POOL;
     r->needed_bytes = least->result->pool_bytes;

@@ -421,6 +421,10 @@ static bool has_convolution(const sn_net *net) {
   return false;
 }
 
+uint64_t sn_device_host_share(const sn_device *device) {
+  return device->host_shares > 1 ? device->host_memory_bytes / device->host_shares : device->host_memory_bytes;
+}
+
 uint64_t sn_device_context(const sn_device *device, const sn_net *net, bool libraries) {
   uint64_t bare = sn_device_bare_context(device, libraries);
   if (libraries && device->conv_context_bytes > 0 && has_convolution(net)) bare += device->conv_context_bytes;

@@ -53,6 +53,7 @@ struct sn_device {
   uint64_t communicator_bytes; /* of one of several GPUs: what NCCL takes there. No profile has it */
   uint64_t blas_workspace_bytes; /* what PyTorch gives a handle of cuBLAS */
   uint64_t host_memory_bytes;    /* what the host has for tensors that are sent out; 0: not limited */
+  uint32_t host_shares;          /* how many GPUs of a node have that together; 0: one alone. No profile has it */
   sn_times_from times_from;
   double flops;                            /* fp32 FLOP/s, vendor's boost figure */
   double tensor_flops[SN_PRECISION_COUNT]; /* FLOP/s of products by tensor cores that add up in 32 bits, nothing
@@ -103,6 +104,9 @@ static inline uint64_t sn_device_bare_context(const sn_device *device, bool libr
 /* CUDA_MODULE_LOADING=EAGER in place of LAZY: library_context_bytes becomes what all kernels take, where that is
  * known. */
 void sn_device_load_eagerly(sn_device *device);
+
+/* Of the host's memory, what one of the GPUs that share it has; 0: not limited. */
+uint64_t sn_device_host_share(const sn_device *device);
 
 /* The same with those of a net. O(layers) where kernels are known, else O(1). */
 uint64_t sn_device_context(const sn_device *device, const sn_net *net, bool libraries);

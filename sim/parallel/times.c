@@ -36,6 +36,11 @@ uint32_t sn_mesh_nodes(const sn_mesh *mesh, sn_mesh_axis axis, const sn_cluster 
   return nodes_of(mesh, axis, sn_mesh_size(mesh, axis), cluster);
 }
 
+uint32_t sn_mesh_node_gpus(const sn_mesh *mesh, const sn_cluster *cluster) {
+  uint32_t world = sn_mesh_world(mesh);
+  return world < cluster->gpus_per_node ? world : cluster->gpus_per_node;
+}
+
 /* ---- where it lies ---- */
 
 /* Of what the line carries, what a ring reached where it was measured (sim/cluster/profiles/rtx4090x8.json). */
@@ -65,17 +70,16 @@ static bool find_known(const sn_device *device, sn_cluster *cluster, sn_err *err
 static sn_status fill_nodes(const sn_mesh *mesh, sn_cluster *cluster, sn_err *err) {
   uint32_t world = sn_mesh_world(mesh), each = cluster->gpus_per_node;
   if (world <= each) return SN_OK;
+  if (cluster->nodes == 1 && sn_cluster_set_nodes(cluster, (world + each - 1) / each, err) != SN_OK) return err->code;
   if (world % each != 0)
     return sn_fail(err, SN_BAD_USAGE,
                    "--parallel: %" PRIu32 " GPUs do not fill nodes of %" PRIu32 "; %" PRIu32 " or %" PRIu32 " do",
                    world, each, world / each * each, (world / each + 1) * each);
   if (cluster->nodes >= world / each) return SN_OK;
-  if (cluster->nodes > 1)
-    return sn_fail(err, SN_BAD_USAGE,
-                   "--parallel: %" PRIu32 " GPUs, and the %" PRIu32 " nodes of %s have %" PRIu32
-                   "; add --nodes %" PRIu32 " where there are as many",
-                   world, cluster->nodes, cluster->name, sn_cluster_gpus(cluster), world / each);
-  return sn_cluster_set_nodes(cluster, world / each, err);
+  return sn_fail(err, SN_BAD_USAGE,
+                 "--parallel: %" PRIu32 " GPUs, and the %" PRIu32 " nodes of %s have %" PRIu32 "; add --nodes %" PRIu32
+                 " where there are as many",
+                 world, cluster->nodes, cluster->name, sn_cluster_gpus(cluster), world / each);
 }
 
 sn_status sn_mesh_cluster(const sn_mesh *mesh, const sn_cluster *asked, const sn_device *device, sn_cluster *cluster,

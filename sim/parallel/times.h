@@ -23,6 +23,9 @@ void sn_transfers_time(const sn_route *route, const sn_cluster *cluster, int64_t
 /* The same as part of the costs of its steps. */
 sn_status sn_transfers_cost(const sn_route *route, const sn_cluster *cluster, sn_costs *costs, sn_err *err);
 
+/* How many GPUs of a mesh a node has, who share its host's memory. */
+uint32_t sn_mesh_node_gpus(const sn_mesh *mesh, const sn_cluster *cluster);
+
 /* On how many nodes the members of an axis lie. */
 uint32_t sn_mesh_nodes(const sn_mesh *mesh, sn_mesh_axis axis, const sn_cluster *cluster);
 

@@ -55,7 +55,7 @@ def head(text):
     """Verdict, largest batch (None: not one) and first change of a screen."""
     verdict = re.search(r"^  (YES|NO|TIGHT): (.*)$", text, re.M)
     expect(verdict, f"no verdict in: {text[:200]}")
-    largest = re.search(r"Largest batch: (\d+)\.", verdict[2])
+    largest = re.search(r"Largest batch: (\d+)[.,]", verdict[2])
     first = re.search(r"what to change .*\n((?:  .*\n)*?)  (.*?)  +[0-9.]+ GiB .*<- do this", text)  # several in rows of their own
     what = " ".join([*first[1].split(), first[2].strip()]) if first else None
     return verdict[1].lower(), int(largest[1]) if largest else 0, what

@@ -84,6 +84,7 @@ static void ranks_reduce_once(void **state) {
     const bool gathers = strstr(meshes[i], "fsdp") != NULL;
     assert_true(one.shared.exposed_ns > 0);
     assert_true(eight.shared.exposed_ns <= eight.shared.transfer_ns);
+    assert_true(eight.stall_ns <= eight.shared.exposed_ns);
     assert_int_equal(eight.shared.reduced_bytes, one.shared.reduced_bytes);
     assert_int_equal(eight.shared.scattered_bytes, one.shared.scattered_bytes);
     assert_int_equal(eight.shared.gathered_bytes, (gathers ? 8 : 1) * one.shared.gathered_bytes);
