@@ -409,7 +409,8 @@ static sn_status put_as_is(const search *s, sn_answer_change *changes, uint32_t 
   if (sn__loop_tell_none(s->w->stands, iteration, s->asked->net->batch, s->w->as_is, s->arena, change, s->err) != SN_OK)
     return s->err->code;
   const sn__loop as_it_stands = sn__loop_as_asked(&s->ways);
-  return sn_mesh_is_one(&iteration.mesh) ? SN_OK : sn__loop_add_calls(&s->ways, &as_it_stands, change);
+  bool plain = sn_mesh_is_one(&iteration.mesh) && !sn_iteration_keeps_masters(iteration);
+  return plain ? SN_OK : sn__loop_add_calls(&s->ways, &as_it_stands, change);
 }
 
 sn_status sn__changes_find(const sn__changes_wish *w, sn_answer_change *changes, uint32_t *count, const char **left_out,

@@ -376,24 +376,28 @@ static void add_lora(sn__text *t, uint32_t rank, bool nf4) {
   sn__text_add(t, "model = peft.get_peft_model(model, lora, autocast_adapter_dtype=False)");
 }
 
-static void add_optimizer(sn__text *t, sn_optimizer optimizer) {
+/* Of `parameters`. */
+static void add_optimizer(sn__text *t, sn_optimizer optimizer, const char *parameters) {
   static const char *const classes[SN_OPTIMIZER_KINDS] = {
-      [SN_OPTIMIZER_MOMENTUM] = "torch.optim.SGD(model.parameters(), lr=lr, momentum=0.9",
-      [SN_OPTIMIZER_SGD] = "torch.optim.SGD(model.parameters(), lr=lr",
-      [SN_OPTIMIZER_ADAM] = "torch.optim.Adam(model.parameters()",
-      [SN_OPTIMIZER_ADAMW] = "torch.optim.AdamW(model.parameters()",
-      [SN_OPTIMIZER_ADAM8BIT] = "bitsandbytes.optim.Adam8bit(model.parameters()",
-      [SN_OPTIMIZER_ADAMW8BIT] = "bitsandbytes.optim.AdamW8bit(model.parameters()",
-      [SN_OPTIMIZER_RMSPROP] = "torch.optim.RMSprop(model.parameters()",
-      [SN_OPTIMIZER_ADAGRAD] = "torch.optim.Adagrad(model.parameters()",
-      [SN_OPTIMIZER_ADAFACTOR] = "torch.optim.Adafactor(model.parameters()",
-      [SN_OPTIMIZER_LION] = "lion_pytorch.Lion(model.parameters()",
+      [SN_OPTIMIZER_MOMENTUM] = "torch.optim.SGD",
+      [SN_OPTIMIZER_SGD] = "torch.optim.SGD",
+      [SN_OPTIMIZER_ADAM] = "torch.optim.Adam",
+      [SN_OPTIMIZER_ADAMW] = "torch.optim.AdamW",
+      [SN_OPTIMIZER_ADAM8BIT] = "bitsandbytes.optim.Adam8bit",
+      [SN_OPTIMIZER_ADAMW8BIT] = "bitsandbytes.optim.AdamW8bit",
+      [SN_OPTIMIZER_RMSPROP] = "torch.optim.RMSprop",
+      [SN_OPTIMIZER_ADAGRAD] = "torch.optim.Adagrad",
+      [SN_OPTIMIZER_ADAFACTOR] = "torch.optim.Adafactor",
+      [SN_OPTIMIZER_LION] = "lion_pytorch.Lion",
   };
   const char *impl = strchr(sn_optimizer_name(optimizer), '='), *keyword = "";
   if (impl) keyword = strcmp(impl, "=fused") == 0 ? ", fused=True" : ", foreach=True";
   if (impl && strcmp(impl, "=loop") == 0) keyword = ", foreach=False";
-  const char *made = classes[sn_optimizer_kind(optimizer)];
-  if (made) sn__text_add(t, "optimizer = %s%s)", made, keyword);
+  const sn_optimizer kind = sn_optimizer_kind(optimizer);
+  const char *rate = kind == SN_OPTIMIZER_MOMENTUM ? ", lr=lr, momentum=0.9"
+                     : kind == SN_OPTIMIZER_SGD    ? ", lr=lr"
+                                                   : "";
+  if (classes[kind]) sn__text_add(t, "optimizer = %s(%s%s%s)", classes[kind], parameters, rate, keyword);
 }
 
 /* Its schedule goes through the parts. */
@@ -447,20 +451,23 @@ static sn_status fill(const sn_asked *asked, const sn_calls_wish *wish, sn_calls
   sn_calls_wish planned = *wish;
   planned.mesh = wish->mesh && !sn_mesh_is_one(&iteration->mesh);
   const char *once = precisions[iteration->precision].once; /* of bf16-master the policy says it */
-  bool masters = sn_iteration_keeps_masters(*iteration) && !sn_mesh_is_one(&iteration->mesh);
-  if (wish->precision && once && (!iteration->master || masters)) sn__text_add(&t, "%s", once);
-  if (planned.mesh && masters) sn__calls_add_masters(&t);
+  bool masters = sn_iteration_keeps_masters(*iteration), copies = masters && wish->mesh;
+  const char *parameters = copies ? "masters" : "model.parameters()";
+  sn_optimizer optimizer = sn_optimizer_on(iteration->optimizer, asked->net);
+  if (once && (iteration->master ? copies : wish->precision)) sn__text_add(&t, "%s", once);
   add_lora(&t, wish->rank, wish->nf4);
-  if (wish->optimizer && !planned.mesh) add_optimizer(&t, sn_optimizer_on(iteration->optimizer, asked->net));
+  if (wish->optimizer && !planned.mesh && !copies) add_optimizer(&t, optimizer, parameters);
   bool staged = planned.mesh && sn_mesh_size(&iteration->mesh, SN_MESH_PP) > 1;
   if (staged && add_stages(&t, asked, &planned, checkpoints, calls, err) != SN_OK) return err->code;
   if (!staged && (checkpoints || planned.mesh) && add_planned(&t, asked, &planned, checkpoints, calls, err) != SN_OK)
     return err->code;
-  if (wish->optimizer && planned.mesh) add_optimizer(&t, sn_optimizer_on(iteration->optimizer, asked->net));
+  if (copies) sn__calls_add_masters(&t, *iteration);
+  if (copies || (wish->optimizer && planned.mesh)) add_optimizer(&t, optimizer, parameters);
   if (staged)
     add_pipelined_step(&t, asked, wish);
   else
     add_step(&t, asked, wish);
+  if (copies) sn__calls_add_masters_update(&t, *iteration);
   calls->lines = t.lines;
   calls->count = t.count;
   return t.failed ? sn_fail_memory(err) : SN_OK;

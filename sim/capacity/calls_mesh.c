@@ -184,17 +184,55 @@ static sn_status find_groups(const sn__blocks *blocks, bool keeps_last, sn__bloc
   return SN_OK;
 }
 
-void sn__calls_add_masters(sn__text *t) {
-  sn__text_add(t, "# weights and gradients in float32 without shards are no call of PyTorch's:");
-  sn__text_add(t, "masters = [p.detach().float() for p in model.parameters()]");
-  sn__text_add(t, "# the optimizer has these; each backward's gradients are added to theirs and go,");
-  sn__text_add(t, "# and behind each step they are copied back");
+/* Behind the backward that makes a gradient whole, of an update's last batch. */
+static void add_reduction(sn__text *t, const sn_iteration *iteration) {
+  const sn_mesh *mesh = &iteration->mesh;
+  const uint32_t batches = sn_iteration_batches(*iteration);
+  const bool tensors = sn_mesh_size(mesh, SN_MESH_TP) > 1;
+  if (batches > 1) sn__text_add(t, "        if next(seen) %% %" PRIu32 ": return", batches);
+  sn__text_add(t, "        works.append(dist.all_reduce(");
+  sn__text_add(t, "            m.grad%s, dist.ReduceOp.AVG, async_op=True%s))", tensors ? ".to_local()" : "",
+               sn_mesh_world(mesh) > sn_mesh_size(mesh, SN_MESH_DP) ? ", group=dp" : "");
+}
+
+/* A schedule of stages divides .grad by its micro-batches at the end, and finds none. */
+void sn__calls_add_masters(sn__text *t, sn_iteration iteration) {
+  const sn_mesh *mesh = &iteration.mesh;
+  const uint32_t batches = sn_iteration_batches(iteration);
+  const bool reduced = sn_mesh_size(mesh, SN_MESH_DP) > 1, staged = sn_mesh_size(mesh, SN_MESH_PP) > 1;
+  const bool counts = reduced && batches > 1, others = sn_mesh_world(mesh) > sn_mesh_size(mesh, SN_MESH_DP);
+  if (reduced) sn__text_add(t, "import torch.distributed as dist%s", counts ? "; from itertools import count" : "");
+  if (reduced && others) sn__text_add(t, "dp = mesh[\"dp\"].get_group()");
+  if (reduced) sn__text_add(t, "works = []");
+  sn__text_add(t, "params = [p for p in model.parameters() if p.requires_grad]");
+  sn__text_add(t, "masters = [p.detach().float() for p in params]");
+  sn__text_add(t, "for p, m in zip(params, masters):");
+  sn__text_add(t, "    m.grad = torch.zeros_like(m)");
+  sn__text_add(t, "    def add(p, m=m%s):", counts ? ", seen=count(1)" : "");
+  if (staged)
+    sn__text_add(t, "        m.grad.add_(p.grad, alpha=1 / %" PRIu32 ")", batches);
+  else
+    sn__text_add(t, "        m.grad += p.grad");
+  sn__text_add(t, "        p.grad = None");
+  if (reduced) add_reduction(t, &iteration);
+  sn__text_add(t, "    p.register_post_accumulate_grad_hook(add)");
+}
+
+void sn__calls_add_masters_update(sn__text *t, sn_iteration iteration) {
+  sn__text_add(t, "# behind an update's backward:");
+  if (sn_mesh_size(&iteration.mesh, SN_MESH_DP) > 1) {
+    sn__text_add(t, "for work in works: work.wait()");
+    sn__text_add(t, "works.clear()");
+  }
+  sn__text_add(t, "optimizer.step(); optimizer.zero_grad(set_to_none=False)");
+  sn__text_add(t, "with torch.no_grad(): torch._foreach_copy_(params, masters)");
 }
 
 sn_status sn__calls_add_mesh(sn__text *t, sn_iteration iteration, const sn__blocks *blocks, sn_err *err) {
   const sn_mesh *mesh = &iteration.mesh;
   bool sharded = sn_mesh_size(mesh, SN_MESH_FSDP) > 1, several = sn_iteration_accumulates(iteration);
-  bool replicated = sn_mesh_size(mesh, SN_MESH_DP) > 1 && !sharded && mesh->zero == 0;
+  bool replicated = sn_mesh_size(mesh, SN_MESH_DP) > 1 && !sharded && mesh->zero == 0 &&
+                    !sn_iteration_keeps_masters(iteration); /* which reduces itself */
   sn__blocks groups = {0};
   add_device_mesh(t, mesh);
   if (sn_mesh_size(mesh, SN_MESH_TP) > 1) add_tensor_parallel(t, blocks->route, mesh);

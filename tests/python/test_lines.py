@@ -1,0 +1,112 @@
+"""The lines in PyTorch of answers about several GPUs, and of weights in four bytes, are executed as the screen has them: on a CPU, with process
+groups that talk to nobody. Skipped without PyTorch."""
+import contextlib
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import unittest
+import warnings
+
+SOURCES = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+PROGRAM = os.environ.get("SNSIM_BINARY") or os.path.join(SOURCES, "build", "snsim")
+sys.path.insert(0, os.path.join(SOURCES, "bench"))
+os.environ["TORCH_CPP_LOG_LEVEL"] = "ERROR"
+warnings.simplefilter("ignore")
+
+if importlib.util.find_spec("torch") is None:
+    print("skipped: no PyTorch")
+    sys.exit(77)
+
+import torch  # noqa: E402
+import torch.distributed as dist  # noqa: E402
+from torch.nn import functional as F  # noqa: E402
+from torch.testing._internal.distributed.fake_pg import FakeStore  # noqa: E402
+
+from parallel import networks, pipelines  # noqa: E402
+
+SMALL = "llm:4,256,4,4,704,512"
+LIVE = ("parameters", "buffers", "gradients", "optimizer", "activations", "temporary")
+
+
+def ask(net, *more):
+    """The lines of the first change, and the bytes that live at the peak of the one strategy."""
+    asked = [PROGRAM, "--net", net, "--gpu", "h100", "--strategy", "pytorch", "--no-db", "--json", *more]
+    said = json.loads(subprocess.run(asked, stdout=subprocess.PIPE, check=True, universal_newlines=True).stdout)
+    live = said["results"][0]["live_at_peak"]
+    return said["answer"]["changes"][0]["calls"], sum(live[part] for part in LIVE)
+
+
+@contextlib.contextmanager
+def ranks(world, rank=0):
+    dist.init_process_group("fake", store=FakeStore(), rank=rank, world_size=world)
+    try:
+        yield
+    finally:
+        dist.destroy_process_group()
+
+
+def of_a_cpu(lines):
+    """An optimizer is foreach by itself on a GPU only."""
+    return "\n".join(lines).replace('"cuda"', '"cpu"').replace("AdamW(masters)", "AdamW(masters, foreach=True)")
+
+
+class Masters(unittest.TestCase):
+    """Weights and gradients in four bytes beside weights of two."""
+
+    def measure(self, lines, batches, tokens):
+        behind = next(i for i, line in enumerate(lines) if line.startswith("# behind"))
+        model = networks.Titan(4, 256, 4, 4, 704, 512, networks.NORMS["transformers"])
+        names = {"torch": torch, "model": model}
+        exec(of_a_cpu(lines[:behind]), names)  # pylint: disable=exec-used
+        given = torch.zeros(batches, 2, tokens, dtype=torch.int64)
+        labels, masters = given.clone(), names["masters"]
+        tracker = pipelines.tracker_of(model, names["optimizer"], [given, labels, *masters, *(m.grad for m in masters)])
+        with tracker:
+            for i in range(2):
+                if i:
+                    tracker._peak_mem = {device: now["Total"] for device, now in tracker.get_tracker_snapshot().items()}
+                    tracker._peak_mem_snap = tracker.get_tracker_snapshot()
+                for x, y in zip(given, labels):
+                    (F.cross_entropy(model(x).flatten(0, 1), y.flatten()) / batches).backward()
+                exec(of_a_cpu(lines[behind:]), names)  # pylint: disable=exec-used
+        (peak,) = tracker.get_tracker_snapshot("peak").values()
+        self.assertTrue(all(p.dtype == torch.bfloat16 and p.grad is None for p in model.parameters()))
+        self.assertTrue(all(m.dtype == torch.float32 and m.grad.dtype == torch.float32 for m in masters))
+        return peak["Total"]
+
+    def compare(self, more, batches, tokens, error):
+        lines, said = ask(SMALL, "--sequence", str(tokens), "--batch", "2", "--accumulate", str(batches), "--precision", "bf16-master", *more)
+        self.assertEqual(said - self.measure(lines, batches, tokens), error, more)
+
+    def test_one_gpu(self):
+        self.compare(["--optimizer", "adamw"], 1, 64, 4)  # the loss, which is held here until the update
+        self.compare(["--optimizer", "adamw"], 3, 64, 4 - 4096)  # tokens and labels of two more batches
+        self.compare(["--optimizer", "adamw:impl=fused"], 1, 256, 2560)  # in backward
+
+    def test_ddp(self):
+        for batches, error in ((1, 4), (3, 4 - 4096)):
+            with ranks(4):
+                self.compare(["--parallel", "dp=4", "--optimizer", "adamw"], batches, 64, error)
+
+    def test_gradients_are_sums(self):
+        """Updates of three batches are those of float32 with the mean of their gradients."""
+        lines, _ = ask(SMALL, "--sequence", "64", "--batch", "2", "--accumulate", "3", "--precision", "bf16-master", "--optimizer", "sgd")
+        behind = next(i for i, line in enumerate(lines) if line.startswith("# behind"))
+        torch.manual_seed(1)
+        model = torch.nn.Linear(8, 8, bias=False)
+        names = {"torch": torch, "model": model, "lr": 0.5}
+        exec(of_a_cpu(lines[:behind]), names)  # pylint: disable=exec-used
+        before, inputs = names["masters"][0].clone(), torch.randn(3, 4, 8).bfloat16()
+        for x in inputs:
+            (model(x).sum() / 3).backward()
+        exec(of_a_cpu(lines[behind:]), names)  # pylint: disable=exec-used
+        means = torch.stack([x.float().sum(0) for x in inputs]).mean(0)
+        torch.testing.assert_close(names["masters"][0], before - 0.5 * means.expand(8, 8), rtol=0.01, atol=0.01)
+        self.assertTrue(torch.equal(model.weight, names["masters"][0].bfloat16()))
+        self.assertFalse(names["masters"][0].grad.any())
+
+
+if __name__ == "__main__":
+    unittest.main()
