@@ -454,7 +454,8 @@ static sn_status fill(const sn_asked *asked, const sn_calls_wish *wish, sn_calls
   bool masters = sn_iteration_keeps_masters(*iteration), copies = masters && wish->mesh;
   const char *parameters = copies ? "masters" : "model.parameters()";
   sn_optimizer optimizer = sn_optimizer_on(iteration->optimizer, asked->net);
-  if (once && (iteration->master ? copies : wish->precision)) sn__text_add(&t, "%s", once);
+  bool traced = iteration->master && sn_mesh_size(&iteration->mesh, SN_MESH_PP) > 1; /* in what is computed */
+  if (once && (iteration->master ? copies || traced : wish->precision)) sn__text_add(&t, "%s", once);
   add_lora(&t, wish->rank, wish->nf4);
   if (wish->optimizer && !planned.mesh && !copies) add_optimizer(&t, optimizer, parameters);
   bool staged = planned.mesh && sn_mesh_size(&iteration->mesh, SN_MESH_PP) > 1;

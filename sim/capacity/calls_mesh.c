@@ -30,8 +30,8 @@ static void add_device_mesh(sn__text *t, const sn_mesh *mesh) {
   static const struct {
     sn_mesh_axis axis;
     const char *name;
-  } axes[] = {{SN_MESH_DP, "\"dp\""}, {SN_MESH_FSDP, "\"fsdp\""}, {SN_MESH_TP, "\"tp\""}};
-  char sizes[48] = "", names[48] = "";
+  } axes[] = {{SN_MESH_PP, "\"pp\""}, {SN_MESH_DP, "\"dp\""}, {SN_MESH_FSDP, "\"fsdp\""}, {SN_MESH_TP, "\"tp\""}};
+  char sizes[64] = "", names[64] = "";
   uint32_t count = 0;
   for (size_t i = 0; i < sizeof axes / sizeof *axes; i++) {
     uint32_t size = sn_mesh_size(mesh, axes[i].axis);
@@ -42,8 +42,10 @@ static void add_device_mesh(sn__text *t, const sn_mesh *mesh) {
   }
   if (count == 1 && sn_mesh_size(mesh, SN_MESH_TP) == 1) return;
   sn__text_add(t, "from torch.distributed.device_mesh import init_device_mesh");
-  sn__text_add(t, "mesh = init_device_mesh(\"cuda\", (%s%s), mesh_dim_names=(%s%s))", sizes, count == 1 ? "," : "",
-               names, count == 1 ? "," : "");
+  const char *more = count > 2 ? "" : "mesh = init_device_mesh(", *in = count > 2 ? "    " : "";
+  if (count > 2) sn__text_add(t, "mesh = init_device_mesh(");
+  sn__text_add(t, "%s%s\"cuda\", (%s%s), mesh_dim_names=(%s%s))", more, in, sizes, count == 1 ? "," : "", names,
+               count == 1 ? "," : "");
 }
 
 /* "model.layers.*.mlp.up_proj" of each layer's: parallelize_module's own way to name them all. */
@@ -111,7 +113,8 @@ static void add_tensor_parallel(sn__text *t, const sn_route *route, const sn_mes
 /* The axes that shards lie on, where there are others. */
 static const char *shards_mesh(const sn_mesh *mesh) {
   bool replicas = sn_mesh_size(mesh, SN_MESH_DP) > 1;
-  if (sn_mesh_size(mesh, SN_MESH_TP) > 1) return replicas ? ", mesh=mesh[\"dp\", \"fsdp\"]" : ", mesh=mesh[\"fsdp\"]";
+  bool others = sn_mesh_size(mesh, SN_MESH_TP) > 1 || sn_mesh_size(mesh, SN_MESH_PP) > 1;
+  if (others) return replicas ? ", mesh=mesh[\"dp\", \"fsdp\"]" : ", mesh=mesh[\"fsdp\"]";
   return replicas ? ", mesh=mesh" : "";
 }
 
@@ -269,37 +272,89 @@ static void add_begins(sn__text *t, const sn_net *net, const sn_mesh *mesh) {
   sn__text_add(t, "%s", line);
 }
 
-static void add_sharded_stage(sn__text *t, const sn_mesh *mesh) {
-  sn__text_add(t, "# before: fully_shard() each block of it, then itself,");
-  if (mesh->reshard > SN_RESHARD_YES)
-    sn__text_add(t, "#   reshard_after_forward=%" PRIu32, mesh->reshard);
-  else
-    sn__text_add(t, "#   reshard_after_forward=%s", mesh->reshard == SN_RESHARD_NO ? "False" : "True");
+/* The paths of the modules that blocks are children of, as a tuple of Python; "" where the network has no blocks. */
+static void write_parents(const sn_net *net, char *to, size_t room) {
+  char parent[SN__CALLS_PATH];
+  size_t used = (size_t)snprintf(to, room, "(");
+  for (uint32_t l = 0; l < net->n_layers; l++) {
+    const char *block = net->modules ? net->modules[l].block : NULL, *dot = block ? strrchr(block, '.') : NULL;
+    if (!block) continue;
+    int written = snprintf(parent, sizeof parent, "\"%.*s\", ", dot ? (int)(dot - block) : 0, block);
+    bool fits = written > 0 && (size_t)written < sizeof parent && used + (size_t)written < room;
+    if (!fits || strstr(to, parent)) continue;
+    memcpy(to + used, parent, (size_t)written + 1);
+    used += (size_t)written;
+  }
+  if (used == 1) *to = '\0';
+  if (used > 1) memcpy(to + used - 1, ")", 2);
+}
+
+/* fully_shard() of each block of each part, and of the part. What was traced in two bytes computes in them. */
+static void add_sharded_stages(sn__text *t, const sn_net *net, sn_iteration iteration) {
+  char all[80], block[120], parents[SN__CALLS_PATH];
+  const sn_mesh *mesh = &iteration.mesh;
+  write_how(mesh, iteration.master, false, all, block, sizeof all);
+  write_parents(net, parents, sizeof parents);
+  sn__text_add(t, "from torch.distributed.fsdp import fully_shard%s", iteration.master ? ", MixedPrecisionPolicy" : "");
+  if (iteration.master) add_policy(t, mesh);
+  sn__text_add(t, "for stage in stages:");
+  sn__text_add(t, "    part = stage.submod");
+  if (iteration.master) sn__text_add(t, "    for p in part.parameters(): p.data = p.data.float()");
+  if (*parents) {
+    sn__text_add(t, "    for name, block in list(part.named_modules()):");
+    sn__text_add(t, "        if name.rpartition(\".\")[0] in %s:", parents);
+    sn__text_add(t, "            fully_shard(");
+    sn__text_add(t, "                block%s)", block);
+  } else {
+    sn__text_add(t, "    # each layer of it with parameters: fully_shard(layer%s)", block);
+  }
+  sn__text_add(t, "    fully_shard(part%s)", all);
+}
+
+/* How other axes share what the stages of a rank have. */
+static void add_shared_stages(sn__text *t, const sn_net *net, sn_iteration iteration) {
+  const sn_mesh *mesh = &iteration.mesh;
+  if (sn_mesh_size(mesh, SN_MESH_TP) > 1)
+    sn__text_add(t, "# tp: a trace has the whole's shapes; divide a stage made by hand");
+  if (sn_mesh_size(mesh, SN_MESH_FSDP) > 1)
+    add_sharded_stages(t, net, iteration);
+  else if (sn_mesh_size(mesh, SN_MESH_DP) > 1 && !sn_iteration_keeps_masters(iteration))
+    sn__text_add(t, "# dp: DistributedDataParallel takes a stage made by hand (PipelineStage)");
+}
+
+static void add_build(sn__text *t, const sn_mesh *mesh) {
+  const uint32_t chunks = sn_mesh_chunks(mesh), stages = sn_mesh_size(mesh, SN_MESH_PP);
+  const bool shared = sn_mesh_world(mesh) > stages;
+  const char *group = shared ? ", mesh[\"pp\"].get_group()" : "";
+  if (shared) sn__text_add(t, "rank = mesh.get_local_rank(\"pp\")");
+  if (chunks > 1) {
+    sn__text_add(t, "stages = [pipe.build_stage(rank + %" PRIu32 " * i, device%s)", stages, group);
+    sn__text_add(t, "          for i in range(%" PRIu32 ")]", chunks);
+  } else {
+    sn__text_add(t, "stages = [pipe.build_stage(rank, device%s)]", group);
+  }
 }
 
 void sn__calls_add_pipeline(sn__text *t, const sn_net *net, sn_iteration iteration) {
   const sn_mesh *mesh = &iteration.mesh;
-  uint32_t chunks = sn_mesh_chunks(mesh), stages = sn_mesh_size(mesh, SN_MESH_PP);
+  uint32_t chunks = sn_mesh_chunks(mesh);
   const char *schedule = chunks > 1                            ? "ScheduleInterleaved1F1B"
                          : mesh->schedule == SN_SCHEDULE_GPIPE ? "ScheduleGPipe"
                          : mesh->schedule == SN_SCHEDULE_ZB_H1 ? "ScheduleInterleavedZeroBubble"
                                                                : "Schedule1F1B";
+  bool all = chunks > 1 || mesh->schedule == SN_SCHEDULE_ZB_H1;
+  if (sn_mesh_world(mesh) > sn_mesh_size(mesh, SN_MESH_PP)) add_device_mesh(t, mesh);
   sn__text_add(t, "from torch.distributed.pipelining import pipeline, SplitPoint");
   sn__text_add(t, "from torch.distributed.pipelining import %s", schedule);
   add_begins(t, net, mesh);
   if (!net->modules) sn__text_add(t, "# the network's own names: write your model's");
   sn__text_add(t, "split = {path: SplitPoint.BEGINNING for path in begins}");
   sn__text_add(t, "pipe = pipeline(model, mb_args=(x,), split_spec=split)");
-  if (chunks > 1) {
-    sn__text_add(t, "stage = [pipe.build_stage(rank + %" PRIu32 " * i, device)", stages);
-    sn__text_add(t, "         for i in range(%" PRIu32 ")]", chunks);
-  } else {
-    sn__text_add(t, "stage = pipe.build_stage(rank, device)");
-  }
+  add_build(t, mesh);
+  add_shared_stages(t, net, iteration);
+  sn__text_add(t, "model = torch.nn.ModuleList([s.submod for s in stages])");
   sn__text_add(t, "schedule = %s(", schedule);
-  sn__text_add(t, "    %s, n_microbatches=%" PRIu32 ", loss_fn=loss)",
-               mesh->schedule == SN_SCHEDULE_ZB_H1 ? "[stage]" : "stage", sn_iteration_batches(iteration));
+  sn__text_add(t, "    %s, n_microbatches=%" PRIu32 ", loss_fn=loss)", all ? "stages" : "stages[0]",
+               sn_iteration_batches(iteration));
   sn__text_add(t, "# then schedule.step(.., return_outputs=False)");
-  if (sn_mesh_world(mesh) > stages) sn__text_add(t, "# the other axes share what a stage has, stage.submod");
-  if (sn_mesh_size(mesh, SN_MESH_FSDP) > 1) add_sharded_stage(t, mesh);
 }

@@ -108,5 +108,60 @@ class Masters(unittest.TestCase):
         self.assertFalse(names["masters"][0].grad.any())
 
 
+@unittest.skipIf(importlib.util.find_spec("transformers") is None, "no transformers")
+class Stages(unittest.TestCase):
+    """Pipelines of transformers' Llama: two steps of the schedule, and updates."""
+
+    NET, BATCHES, TOKENS = "llama:layers=4,hidden=64,heads=4,ffn=128,vocabulary=128", 4, 16
+
+    def run_stage(self, mesh, precision, rank, world, stage):
+        import transformers  # pylint: disable=import-outside-toplevel
+        config = transformers.LlamaConfig(vocab_size=128, hidden_size=64, intermediate_size=128, num_hidden_layers=4,
+                                          num_attention_heads=4, num_key_value_heads=4, use_cache=False)
+        lines, _ = ask(self.NET, "--sequence", str(self.TOKENS), "--batch", "2", "--accumulate", str(self.BATCHES), "--parallel", mesh,
+                       "--precision", precision, "--optimizer", "adamw")
+        behind = next((i for i, line in enumerate(lines) if line.startswith("# behind")), len(lines))
+        given = torch.zeros(self.BATCHES * 2, self.TOKENS, dtype=torch.int64)
+        names = {"torch": torch, "model": transformers.LlamaForCausalLM(config), "x": given[:2], "device": torch.device("cpu"), "rank": rank,
+                 "loss": lambda y, target: F.cross_entropy((y if torch.is_tensor(y) else y[0]).flatten(0, 1).float(), target.flatten())}
+        with ranks(world, rank):
+            exec(of_a_cpu(lines[:behind]), names)  # pylint: disable=exec-used
+            optimizer = names.get("optimizer") or torch.optim.AdamW(names["model"].parameters())
+            for _ in range(2):
+                names["schedule"].step(*[given] * (stage == 0), **{"target": given} if stage == 1 else {}, return_outputs=False)
+                if behind < len(lines):
+                    exec(of_a_cpu(lines[behind:]), names)  # pylint: disable=exec-used
+                else:
+                    optimizer.step()
+                    optimizer.zero_grad()
+        return names
+
+    def parts(self, mesh, precision="fp32"):
+        """What the lines make on the first rank of both stages."""
+        each = 1
+        for word in mesh.split(","):
+            key, _, size = word.partition("=")
+            each *= int(size) if key in ("fsdp", "dp") else 1
+        for stage in range(2):
+            yield self.run_stage(mesh, precision, stage * each, 2 * each, stage)
+
+    def test_alone(self):
+        for names in self.parts("pp=2,schedule=zb-h1"):
+            self.assertTrue(all(p.grad is None for p in names["model"].parameters()))
+
+    def test_shards(self):
+        for mesh, precision in (("pp=2,fsdp=2", "fp32"), ("pp=2,fsdp=2,reshard=no", "bf16-master")):
+            for names in self.parts(mesh, precision):
+                part = names["part"]
+                kinds = [type(m).__name__ for _, m in part.named_modules() if type(m).__name__.startswith("FSDP")]
+                self.assertEqual(len(kinds), 3, kinds)  # two blocks and the part
+                self.assertTrue(all(p.dtype == torch.float32 and type(p).__name__ == "DTensor" for p in part.parameters()))
+
+    def test_masters(self):
+        for names in self.parts("pp=2,dp=2", "bf16-master"):
+            self.assertTrue(all(p.dtype == torch.bfloat16 and p.grad is None for p in names["params"]))
+            self.assertTrue(all(m.dtype == torch.float32 and not m.grad.any() for m in names["masters"]))
+
+
 if __name__ == "__main__":
     unittest.main()
