@@ -27,11 +27,14 @@ PRECISIONS = ("bf16", "bf16-master")
 def question(row):
     """snsim's options, or None where it is not asked."""
     words, optimizer = ["--net", row["net"], "--batch", row["batch"], "--parallel", row["mesh"]], "momentum"
+    strategy = "pytorch" if "tp=" in row["mesh"] or "pp=" in row["mesh"] else "pytorch-1.7"
     if row["tokens"]:
         words += ["--sequence", row["tokens"]]
     for word in row["more"].split(", ")[1:]:
         if word.startswith("accumulate "):
             words += ["--accumulate", word.split()[1]]
+        elif word.startswith("checkpoint "):
+            strategy += f"+recompute=units:{word.split()[1]}"
         elif word == "norms of transformers":  # which snsim's are, but for gpu=1
             pass
         elif word in PRECISIONS:
@@ -40,7 +43,6 @@ def question(row):
             optimizer = word if ":" in word or not word.startswith("adam") else f"{word}:impl=foreach"
     if row["net"].startswith("stack:") or optimizer.endswith("impl=loop"):
         return None
-    strategy = "pytorch" if "tp=" in row["mesh"] or "pp=" in row["mesh"] else "pytorch-1.7"
     return words + ["--optimizer", optimizer, "--strategy", strategy, "--gpu", "h100", "--no-db", "--json"]
 
 

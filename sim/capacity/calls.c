@@ -327,9 +327,10 @@ static void add_checkpoints(sn__text *t, const sn_asked *asked, const sn_calls_w
   if (!sequential) add_others(t, blocks);
 }
 
-/* Lines that name modules, which the route knows, and the plan what runs again of them. */
+/* Lines that name modules, which the route knows, and the plan what runs again of them. `staged`: then of a pipeline, too,
+ * whose trace keeps no checkpoints; NULL: there is none. */
 static sn_status add_planned(sn__text *t, const sn_asked *asked, const sn_calls_wish *wish, bool checkpoints,
-                             sn_calls *calls, sn_err *err) {
+                             const sn_iteration *staged, sn_calls *calls, sn_err *err) {
   sn_planner *planner = sn_planner_new(asked->net, asked->device, asked->options, err);
   sn_plan *plan =
       planner && checkpoints ? sn_planner_plan(planner, wish->strategy, wish->memory_bytes, false, err) : NULL;
@@ -339,7 +340,9 @@ static sn_status add_planned(sn__text *t, const sn_asked *asked, const sn_calls_
   sn__blocks blocks = {0};
   if (route && sn__blocks_find(route, plan, &blocks, err) == SN_OK) {
     blocks.adapted = asked->net->adapted || wish->rank > 0;
-    if (checkpoints) add_checkpoints(t, asked, wish, &blocks);
+    bool later = staged && wish->strategy.recompute == SN_RECOMPUTE_UNITS;
+    if (checkpoints && !later) add_checkpoints(t, asked, wish, &blocks);
+    if (staged) sn__calls_add_pipeline(t, asked->net, *staged, later ? &blocks : NULL);
     if (wish->mesh) sn__calls_add_mesh(t, asked->options->iteration, &blocks, err);
     calls->chosen = blocks.count ? blocks.chosen : blocks.n_rerun;
     calls->units = blocks.count ? blocks.count : sn_units_modules(&blocks.units);
@@ -438,8 +441,8 @@ static sn_status add_stages(sn__text *t, const sn_asked *asked, const sn_calls_w
   options.cluster = (sn_cluster){0};
   whole.options = &options;
   alone.mesh = false;
-  if (checkpoints && add_planned(t, &whole, &alone, true, calls, err) != SN_OK) return err->code;
-  sn__calls_add_pipeline(t, asked->net, asked->options->iteration);
+  if (checkpoints) return add_planned(t, &whole, &alone, true, &asked->options->iteration, calls, err);
+  sn__calls_add_pipeline(t, asked->net, asked->options->iteration, NULL);
   return SN_OK;
 }
 
@@ -460,7 +463,8 @@ static sn_status fill(const sn_asked *asked, const sn_calls_wish *wish, sn_calls
   if (wish->optimizer && !planned.mesh && !copies) add_optimizer(&t, optimizer, parameters);
   bool staged = planned.mesh && sn_mesh_size(&iteration->mesh, SN_MESH_PP) > 1;
   if (staged && add_stages(&t, asked, &planned, checkpoints, calls, err) != SN_OK) return err->code;
-  if (!staged && (checkpoints || planned.mesh) && add_planned(&t, asked, &planned, checkpoints, calls, err) != SN_OK)
+  if (!staged && (checkpoints || planned.mesh) &&
+      add_planned(&t, asked, &planned, checkpoints, NULL, calls, err) != SN_OK)
     return err->code;
   if (copies) sn__calls_add_masters(&t, *iteration);
   if (copies || (wish->optimizer && planned.mesh)) add_optimizer(&t, optimizer, parameters);

@@ -322,6 +322,50 @@ static void add_shared_stages(sn__text *t, const sn_net *net, sn_iteration itera
     sn__text_add(t, "# dp: DistributedDataParallel takes a stage made by hand (PipelineStage)");
 }
 
+/* The number at the end of a block's path, behind its parent's; UINT32_MAX: there is none. */
+static uint32_t number_of(const char *path, size_t *parent) {
+  const char *dot = strrchr(path, '.'), *end = dot ? dot + 1 : path;
+  *parent = (size_t)(end - path);
+  bool digits = *end && strspn(end, "0123456789") == strlen(end) && strlen(end) < 9;
+  return digits ? (uint32_t)strtoul(end, NULL, 10) : UINT32_MAX;
+}
+
+/* Names of blocks that run again: those that are numbered one behind the other in one line. */
+static void add_names_again(sn__text *t, const sn__blocks *b) {
+  for (uint32_t i = 0, next; i < b->count; i = next) {
+    size_t parent, other;
+    const char *path = b->all[i].path;
+    const uint32_t first = number_of(path, &parent);
+    uint32_t end = first;
+    next = i + 1;
+    if (!sn__block_is_chosen(&b->all[i])) continue;
+    while (first != UINT32_MAX && next < b->count && sn__block_is_chosen(&b->all[next]) &&
+           number_of(b->all[next].path, &other) == end + 1 && other == parent &&
+           strncmp(path, b->all[next].path, parent) == 0)
+      end++, next++;
+    if (end > first)
+      sn__text_add(t, "again += [f\"%.*s{i}\" for i in range(%" PRIu32 ", %" PRIu32 ")]", (int)parent, path, first,
+                   end + 1);
+    else
+      sn__text_add(t, "again += [\"%s\"]", path);
+  }
+}
+
+/* A trace of the model has no checkpoints left, so they are made of its parts. */
+static void add_checkpointed_stages(sn__text *t, const sn__blocks *b) {
+  if (b->chosen == 0) {
+    sn__text_add(t, "# checkpoint what runs again within stage.submod: a trace keeps no checkpoints");
+    return;
+  }
+  sn__text_add(t, "from functools import partial; from torch.utils.checkpoint import checkpoint");
+  sn__text_add(t, "again = []");
+  add_names_again(t, b);
+  sn__text_add(t, "for stage in stages:");
+  sn__text_add(t, "    for name, block in stage.submod.named_modules():");
+  sn__text_add(t, "        if name in again: block.forward = partial(");
+  sn__text_add(t, "            checkpoint, block.forward, use_reentrant=False)");
+}
+
 static void add_build(sn__text *t, const sn_mesh *mesh) {
   const uint32_t chunks = sn_mesh_chunks(mesh), stages = sn_mesh_size(mesh, SN_MESH_PP);
   const bool shared = sn_mesh_world(mesh) > stages;
@@ -335,7 +379,7 @@ static void add_build(sn__text *t, const sn_mesh *mesh) {
   }
 }
 
-void sn__calls_add_pipeline(sn__text *t, const sn_net *net, sn_iteration iteration) {
+void sn__calls_add_pipeline(sn__text *t, const sn_net *net, sn_iteration iteration, const sn__blocks *again) {
   const sn_mesh *mesh = &iteration.mesh;
   uint32_t chunks = sn_mesh_chunks(mesh);
   const char *schedule = chunks > 1                            ? "ScheduleInterleaved1F1B"
@@ -351,6 +395,7 @@ void sn__calls_add_pipeline(sn__text *t, const sn_net *net, sn_iteration iterati
   sn__text_add(t, "split = {path: SplitPoint.BEGINNING for path in begins}");
   sn__text_add(t, "pipe = pipeline(model, mb_args=(x,), split_spec=split)");
   add_build(t, mesh);
+  if (again) add_checkpointed_stages(t, again);
   add_shared_stages(t, net, iteration);
   sn__text_add(t, "model = torch.nn.ModuleList([s.submod for s in stages])");
   sn__text_add(t, "schedule = %s(", schedule);

@@ -23,6 +23,7 @@ import torch  # noqa: E402
 import torch.distributed as dist  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 from torch.testing._internal.distributed.fake_pg import FakeStore  # noqa: E402
+from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
 from parallel import networks, pipelines  # noqa: E402
 
@@ -30,9 +31,21 @@ SMALL = "llm:4,256,4,4,704,512"
 LIVE = ("parameters", "buffers", "gradients", "optimizer", "activations", "temporary")
 
 
-def ask(net, *more):
+class Activations(TorchDispatchMode):
+    """How often a SiLU is computed."""
+
+    def __init__(self):
+        super().__init__()
+        self.count = 0
+
+    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
+        self.count += operation is torch.ops.aten.silu.default
+        return operation(*args, **(kwargs or {}))
+
+
+def ask(net, *more, strategy="pytorch"):
     """The lines of the first change, and the bytes that live at the peak of the one strategy."""
-    asked = [PROGRAM, "--net", net, "--gpu", "h100", "--strategy", "pytorch", "--no-db", "--json", *more]
+    asked = [PROGRAM, "--net", net, "--gpu", "h100", "--strategy", strategy, "--no-db", "--json", *more]
     said = json.loads(subprocess.run(asked, stdout=subprocess.PIPE, check=True, universal_newlines=True).stdout)
     live = said["results"][0]["live_at_peak"]
     return said["answer"]["changes"][0]["calls"], sum(live[part] for part in LIVE)
@@ -114,12 +127,12 @@ class Stages(unittest.TestCase):
 
     NET, BATCHES, TOKENS = "llama:layers=4,hidden=64,heads=4,ffn=128,vocabulary=128", 4, 16
 
-    def run_stage(self, mesh, precision, rank, world, stage):
+    def run_stage(self, mesh, precision, rank, world, stage, strategy="pytorch"):
         import transformers  # pylint: disable=import-outside-toplevel
         config = transformers.LlamaConfig(vocab_size=128, hidden_size=64, intermediate_size=128, num_hidden_layers=4,
                                           num_attention_heads=4, num_key_value_heads=4, use_cache=False)
         lines, _ = ask(self.NET, "--sequence", str(self.TOKENS), "--batch", "2", "--accumulate", str(self.BATCHES), "--parallel", mesh,
-                       "--precision", precision, "--optimizer", "adamw")
+                       "--precision", precision, "--optimizer", "adamw", strategy=strategy)
         behind = next((i for i, line in enumerate(lines) if line.startswith("# behind")), len(lines))
         given = torch.zeros(self.BATCHES * 2, self.TOKENS, dtype=torch.int64)
         names = {"torch": torch, "model": transformers.LlamaForCausalLM(config), "x": given[:2], "device": torch.device("cpu"), "rank": rank,
@@ -128,26 +141,33 @@ class Stages(unittest.TestCase):
             exec(of_a_cpu(lines[:behind]), names)  # pylint: disable=exec-used
             optimizer = names.get("optimizer") or torch.optim.AdamW(names["model"].parameters())
             for _ in range(2):
-                names["schedule"].step(*[given] * (stage == 0), **{"target": given} if stage == 1 else {}, return_outputs=False)
+                with Activations() as activations:
+                    names["schedule"].step(*[given] * (stage == 0), **{"target": given} if stage == 1 else {}, return_outputs=False)
                 if behind < len(lines):
                     exec(of_a_cpu(lines[behind:]), names)  # pylint: disable=exec-used
                 else:
                     optimizer.step()
                     optimizer.zero_grad()
+        names["computed"] = activations.count
         return names
 
-    def parts(self, mesh, precision="fp32"):
+    def parts(self, mesh, precision="fp32", strategy="pytorch"):
         """What the lines make on the first rank of both stages."""
         each = 1
         for word in mesh.split(","):
             key, _, size = word.partition("=")
             each *= int(size) if key in ("fsdp", "dp") else 1
         for stage in range(2):
-            yield self.run_stage(mesh, precision, stage * each, 2 * each, stage)
+            yield self.run_stage(mesh, precision, stage * each, 2 * each, stage, strategy)
 
     def test_alone(self):
         for names in self.parts("pp=2,schedule=zb-h1"):
             self.assertTrue(all(p.grad is None for p in names["model"].parameters()))
+
+    def test_some_blocks_run_again(self):
+        """A trace of the model would have lost its checkpoints."""
+        computed = [names["computed"] for names in self.parts("pp=2", strategy="pytorch+recompute=units:3")]
+        self.assertEqual(computed, [2 * self.BATCHES + 2 * self.BATCHES, 2 * self.BATCHES + self.BATCHES])
 
     def test_shards(self):
         for mesh, precision in (("pp=2,fsdp=2", "fp32"), ("pp=2,fsdp=2,reshard=no", "bf16-master")):
