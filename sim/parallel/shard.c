@@ -16,8 +16,10 @@ const char *sn_shard_refuses(sn_iteration iteration) {
   if (iteration.master && iteration.inference)
     return "bf16-master keeps weights in four bytes for updates, and --inference has none; ask for bf16";
   if (sn_mesh_is_one(mesh)) return NULL;
-  if (sn_mesh_size(mesh, SN_MESH_PP) > 1 && sn_precision_is_amp(iteration.precision))
-    return "autocast of stages (pp) is not simulated yet; ask for bf16, or for fsdp";
+  if (sn_mesh_size(mesh, SN_MESH_PP) > 1 && sn_precision_is_amp(iteration.precision) &&
+      (sharded || mesh->schedule == SN_SCHEDULE_ZB_H1))
+    return "autocast of stages (pp) is of schedule=1f1b, gpipe and interleaved, without fsdp; ask for bf16, or for "
+           "those";
   if (sn_mesh_size(mesh, SN_MESH_PP) > 1 && sharded && mesh->schedule != SN_SCHEDULE_1F1B &&
       mesh->schedule != SN_SCHEDULE_GPIPE)
     return "stages of shards (pp with fsdp) are of schedule=1f1b and gpipe; others gather whole parts ahead, which is "
