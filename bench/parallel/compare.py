@@ -34,6 +34,8 @@ def question(row):
     for word in row["more"].split(", ")[1:]:
         if word.startswith("accumulate "):
             words += ["--accumulate", word.split()[1]]
+        elif word.startswith("checkpoint "):
+            strategy += f"+recompute=units:{word.split()[1]}"
         elif word == "norms of transformers":  # which snsim's are, but for gpu=1
             pass
         elif word.startswith("recompute="):

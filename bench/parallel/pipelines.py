@@ -9,7 +9,8 @@ schedule=1f1b, gpipe, zb-h1 or interleaved:V (V parts a stage), and fsdp=N as in
 tp=N beside, and loss=split or whole.
 
 The optimizer is AdamW. The peak is that of the second schedule.step() with its update, of --accumulate micro-batches. Outputs of the last
-stage are not merged (return_outputs=False). The tracker's own tracker of modules is left out, whose hooks hold what a stage has received, and
+stage are not merged (return_outputs=False). --checkpoint N runs the first N layers again, as snsim's pytorch+recompute=units:N; amp-bf16 is
+autocast around the schedule. The tracker's own tracker of modules is left out, whose hooks hold what a stage has received, and
 its gradient, to the end of the step.
 
 --table measures the questions of docs/measured/parallel.md as its rows; bench/parallel/compare.py asks snsim the same.
@@ -17,6 +18,7 @@ Exit codes: 2 for what was asked, 4 where PyTorch is missing.
 """
 import argparse
 import contextlib
+import functools
 import gc
 import logging
 import multiprocessing
@@ -36,6 +38,7 @@ try:
     from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGPipe, ScheduleInterleaved1F1B, ScheduleInterleavedZeroBubble
     from torch.distributed.tensor.parallel import loss_parallel
     from torch.testing._internal.distributed.fake_pg import FakeStore
+    from torch.utils.checkpoint import checkpoint
 except ImportError as error:
     print(f"pipelines.py: error: PyTorch cannot be imported by this Python: {error}", file=sys.stderr)
     sys.exit(4)
@@ -73,6 +76,7 @@ TABLE = [
     (TWELVE, "--parallel pp=4,schedule=interleaved:3 --accumulate 4"),
     (WIDE, "--parallel pp=2,schedule=interleaved:2 --accumulate 8"),
     (SMALL, "--parallel pp=4,schedule=interleaved:2 --accumulate 12"),
+    (SMALL, "--parallel pp=4 --accumulate 8 --checkpoint 3"),
     (SMALL, "--parallel pp=4,fsdp=4 --accumulate 8"),
     (SMALL, "--parallel pp=4,fsdp=4,reshard=no --accumulate 8"),
     (SMALL, "--parallel pp=4,fsdp=4,schedule=gpipe --accumulate 8"),
@@ -157,6 +161,8 @@ def make_part(whole, number, mesh, ranks, options):
     net = argparse.Namespace(module=part, blocks=list(part.layers))
     if mesh.tp > 1:
         meshes.split(net, ranks["tp"], mesh.splits_loss)
+    for layer in whole.layers[:options.checkpoint]:
+        layer.forward = functools.partial(checkpoint, layer.forward, use_reentrant=False)
     if mesh.sharded:
         meshes.shard(net, mesh, ranks["dp", "fsdp"] if mesh.dp > 1 else ranks["fsdp"], low)
     values = torch.empty(options.batch, options.sequence // mesh.tp, width, dtype=torch.bfloat16 if low else torch.float32)
@@ -206,7 +212,8 @@ def run(mesh, stage, options):
             if i:
                 tracker._peak_mem_snap = tracker.get_tracker_snapshot()
                 tracker._peak_mem = {device: now["Total"] for device, now in tracker._peak_mem_snap.items()}
-            with loss_parallel() if mesh.splits_loss else contextlib.nullcontext():
+            splits = loss_parallel() if mesh.splits_loss else contextlib.nullcontext()
+            with splits, torch.autocast("cpu", dtype=torch.bfloat16, enabled=options.precision == "amp-bf16"):
                 schedule.step(*given, **labels, return_outputs=False)
             update.step()
     (peak,) = tracker.get_tracker_snapshot("peak").values()
@@ -236,8 +243,9 @@ def parser():
     made.add_argument("--parallel", default="pp=4,fsdp=4", metavar="KEY=VALUE,..")
     made.add_argument("--batch", type=int, default=2, help="of a micro-batch of a rank")
     made.add_argument("--sequence", type=int, default=64, help="tokens")
-    made.add_argument("--precision", choices=("fp32", "bf16-master"), default="fp32")
+    made.add_argument("--precision", choices=("fp32", "bf16-master", "amp-bf16"), default="fp32")
     made.add_argument("--accumulate", type=int, default=8, metavar="N", help="micro-batches a step (default: 8)")
+    made.add_argument("--checkpoint", type=int, default=0, metavar="N", help="layers that run again, from the first (default: 0)")
     made.add_argument("--norms", choices=tuple(networks.NORMS), default="torch", help="nn.RMSNorm, or transformers' operations")
     made.add_argument("--table", action="store_true", help="measure the questions of docs/measured/parallel.md")
     return made
@@ -245,6 +253,7 @@ def parser():
 
 def label(options):
     more = "".join(f", {text}" for text in (options.precision if options.precision != "fp32" else "", "adamw", f"accumulate {options.accumulate}",
+                                            f"checkpoint {options.checkpoint}" if options.checkpoint else "",
                                             "norms of transformers" if options.norms == "transformers" else "") if text)
     return f"{options.net}, {options.batch} x {options.sequence}, {options.parallel}{more}"
 

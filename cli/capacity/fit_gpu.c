@@ -9,6 +9,7 @@
 #include "sim/ask/corun_plans.h"
 #include "sim/capacity/bands.h"
 #include "sim/capacity/fit.h"
+#include "sim/stages/stages.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -125,6 +126,8 @@ static void take_time(const sn_question *q, candidate *c) {
 
 static sn_run *simulate(ranking *r, const sn_device *device, sn_err *err) {
   const sn_question *q = r->question;
+  if (sn_mesh_size(&q->options.iteration.mesh, SN_MESH_PP) > 1)
+    return sn_stages_simulate(q->args->net, q->net, device, q->strategies, q->n_strategies, &q->options, err);
   if (r->planner)
     sn_planner_turn(r->planner, device, &q->options, err);
   else
@@ -211,6 +214,8 @@ static void print_heading(const sn_question *q, FILE *out) {
   char text[SN_UNIT_TEXT];
   sn_capacity_print_net("GPUs for", q->args->net, q->net->name, out);
   sn_capacity_print_batch(q->net, "", out);
+  const sn_mesh *mesh = &q->options.iteration.mesh;
+  if (!sn_mesh_is_one(mesh)) fprintf(out, ", %" PRIu32 " of a kind with %s", sn_mesh_world(mesh), mesh->text);
   if (q->epoch.samples) fprintf(out, ", an epoch of %" PRIu64 " %s", q->epoch.samples, sn_capacity_unit(q));
   fputs(q->epoch.prices ? ", cheapest first\n" : ", fastest first\n", out);
   print_precision(q, out);

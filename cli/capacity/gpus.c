@@ -84,7 +84,7 @@ sn_status sn_gpus_print_calls(const sn_question *q, const sn_net *net, const sn_
   sn_options options = q->options;
   options.iteration.mesh = *mesh;
   options.iteration.accumulate = accumulate;
-  if (sn_mesh_is_one(mesh)) return SN_OK;
+  if (sn_mesh_is_one(mesh) && !sn_iteration_keeps_masters(options.iteration)) return SN_OK;
   const sn_asked asked = {.spec = q->args->net, .net = net, .device = &q->device, .options = &options};
   const sn_calls_wish wish = {.strategy = strategy, .memory_bytes = q->device.memory_bytes, .mesh = true};
   sn_calls *calls = sn_calls_of(&asked, &wish, err);

@@ -30,7 +30,12 @@ static bool find_cluster(const sn_run *run, const sn_cluster *known, const sn_me
 static void print_links(const sn_run *run, const sn_cluster *known, const sn_mesh *mesh, FILE *out) {
   sn_cluster c;
   bool assumed = false;
-  if (!find_cluster(run, known, mesh, &c, &assumed)) return;
+  if (!find_cluster(run, known, mesh, &c, &assumed)) { /* a stored run has a cluster's name, not its file */
+    fputs(", links as of ", out);
+    sn_table_print_clean(out, run->conditions.cluster);
+    fputs(", whose file is not stored", out);
+    return;
+  }
   uint32_t nodes = (sn_mesh_world(mesh) + c.gpus_per_node - 1) / c.gpus_per_node; /* there may be more */
   fprintf(out, ", %" PRIu32 " node%s, %s %.3g of %.3g GB/s%s", nodes, nodes > 1 ? "s" : "", sn_fabric_name(c.fabric),
           c.node.bus / 1e9, c.node.line / 1e9, assumed ? " (assumed)" : "");

@@ -148,12 +148,13 @@ static sn_status settle_cluster(const sn_args *args, sn_question *q, sn_err *err
                    "--plan -: each stage of a pipeline has a plan of its own; say a file, of whose "
                    "name --plan plan.json makes plan.0.json, plan.1.json, ..");
   const char *command = args->command->name;
-  bool staged = strcmp(command, "simulate") == 0 || strcmp(command, "advise") == 0 || args->max || args->min;
+  bool staged =
+      strcmp(command, "simulate") == 0 || strcmp(command, "advise") == 0 || args->max || args->min || args->which;
   if (sn_mesh_size(mesh, SN_MESH_PP) > 1 && !staged)
     return sn_fail(err, SN_BAD_USAGE,
-                   "--parallel %s: %s%s does not look at pipelines; ask for one with snsim --net %s --parallel %s, or "
+                   "--parallel %s: %s does not look at pipelines; ask for one with snsim --net %s --parallel %s, or "
                    "leave pp out",
-                   mesh->text, command, args->which ? " --which gpu" : "", args->net ? args->net : "NAME", mesh->text);
+                   mesh->text, command, args->net ? args->net : "NAME", mesh->text);
   uint32_t world = sn_mesh_world(mesh);
   if (sn_mesh_is_one(mesh)) {
     if (!*asked->name && !args->nodes) return SN_OK;

@@ -41,6 +41,14 @@ const sn_result *sn_report_smallest(const sn_run *run) {
   return best;
 }
 
+static bool keeps_masters(const sn_run *run) {
+  sn_iteration iteration = {0};
+  sn_err unknown = SN_ERR_INIT;
+  return sn_iteration_parse_precision(run->conditions.precision, &iteration, &unknown) == SN_OK &&
+         sn_mesh_parse(run->conditions.parallel, &iteration.mesh, &unknown) == SN_OK &&
+         sn_iteration_keeps_masters(iteration);
+}
+
 /* What a store says may be the word of a newer snsim. */
 static const char *state_name(const sn_run *run) {
   if (sn_net_is_recording(run->net)) return "optimizer's states";
@@ -71,7 +79,10 @@ static void print_seen(const sn_run *run, const sn_result *r, FILE *out) {
 /* PyTorch makes the gradients of parameters as they come, and has nothing beside the graph but BN's running figures. */
 static void print_resident(const sn_run *run, const sn_result *r, FILE *out) {
   char text[SN_UNIT_TEXT];
+  char states[64];
   const sn_persistent *p = &r->persistent;
+  const char *state = state_name(run);
+  const bool masters = keeps_masters(run);
   bool pytorch = sn_live_total(&r->live) > 0;
   fprintf(out, "%s: context %s", pytorch ? "in PyTorch" : "always resident", sn_print_bytes(r->context_bytes, text));
   if (pytorch && r->reserved_bytes) {
@@ -81,7 +92,8 @@ static void print_resident(const sn_run *run, const sn_result *r, FILE *out) {
   }
   sn_live_print_size(out, "parameters", p->parameters);
   sn_live_print_size(out, "gradients", p->parameter_gradients);
-  sn_live_print_size(out, state_name(run), p->optimizer_state);
+  snprintf(states, sizeof states, "%s%s%s", masters ? "float32 weights" : "", masters && *state ? " and " : "", state);
+  sn_live_print_size(out, states, p->optimizer_state);
   sn_live_print_size(out, pytorch ? "buffers" : "masks and statistics", p->auxiliary);
   sn_live_print_size(out, "input", p->input_batch);
   sn_live_print_size(out, "labels", p->labels);

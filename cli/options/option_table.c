@@ -296,14 +296,14 @@ static const sn_option options[] = {
      "Batches that an update is made of, one after the other, their gradients added up: a batch of N times --batch for "
      "the memory of one, and of the gradients. Default: 1.",
      sn__parse_accumulate, offsetof(sn_args, options.iteration.accumulate)},
-    {"precision", "fp32|tf32|tf32-conv|bf16|fp16|bf16-master|amp-bf16|amp-fp16", 0,
+    {"precision", "fp32|tf32|tf32-conv|bf16|fp16|amp-bf16|amp-fp16|bf16-master", 0,
      SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_GRAPH |
          SN_CMD_MEMCOST,
      "How",
      "Bytes of what is trained: four (fp32; tf32 with tensor cores; tf32-conv with tensor cores for convolutions "
-     "alone, where the GPU has them), two (bf16, fp16), two beside weights of four that are updated (bf16-master: of "
-     "several GPUs, where shards have four), or by operation, as PyTorch's autocast has it (amp-bf16, "
-     "amp-fp16), of PyTorch's strategies. Published systems have four. Default: tf32-conv, as PyTorch starts, of "
+     "alone, where the GPU has them), two (bf16, fp16), or by operation, as PyTorch's autocast has it (amp-bf16, "
+     "amp-fp16), or two with weights, gradients and states of four beside them (bf16-master; under fsdp shards have "
+     "four), both of PyTorch's strategies. Published systems have four. Default: tf32-conv, as PyTorch starts, of "
      "questions about PyTorch; else fp32.",
      sn__parse_condition, 0},
     {"gpus", "N", 0, SN_CMD_ADVISE, "Several GPUs",

@@ -25,15 +25,15 @@ typedef struct blocks {
 } blocks;
 
 enum {
-  MOST_BEFORE = 11,
+  MOST_BEFORE = 3 * SN_PARAMETER_TENSORS + 5,
   MOST_MADE = SN_PARAMETER_TENSORS * (SN_OPTIMIZER_PIECES + 1)
-}; /* blocks of a layer: parameters, gradients, buffers; states */
+}; /* blocks of a layer: parameters, gradients, weights in four bytes, buffers; states */
 
-/* Of a later batch, gradients that backward makes are the replay's to add up; those in four bytes stand beside them. */
+/* Of a later batch, gradients that backward makes are the replay's to add up; those in four bytes are there before. */
 static void add_before(void *self, sn_resident_tensor t) {
   blocks *b = self;
-  bool masters = sn_iteration_keeps_masters(b->options->iteration);
-  bool replayed = t.role == SN_RESIDENT_GRADIENT && b->route->dialect->declared && !masters;
+  bool replayed = t.role == SN_RESIDENT_GRADIENT && b->route->dialect->declared &&
+                  !sn_iteration_keeps_masters(b->options->iteration);
   if (t.role != SN_RESIDENT_STATE && t.role != SN_RESIDENT_COUNTER && !replayed) b->before[b->n_before++] = t.bytes;
 }
 
@@ -143,13 +143,13 @@ static void clear_blocks(blocks *b) {
 
 /* What is added to gradients in four bytes goes with its batch. */
 static sn_caching_load load_of(const blocks *b, uint64_t limit) {
-  const sn_iteration *iteration = &b->options->iteration;
+  const sn_iteration iteration = b->options->iteration;
   return (sn_caching_load){.limit_bytes = limit,
                            .before = b->before,
                            .n_before = b->n_before,
                            .made = b->made,
                            .n_made = b->n_made,
-                           .accumulate = sn_iteration_keeps_masters(*iteration) ? 1 : sn_iteration_batches(*iteration),
+                           .accumulate = sn_iteration_keeps_masters(iteration) ? 1 : sn_iteration_batches(iteration),
                            .workspaces = b->route->dialect->eager ? SN_CACHING_LEFT_OUT : SN_CACHING_NEEDED,
                            .options = {.expandable_segments = b->options->allocator == SN_ALLOCATOR_EXPANDABLE,
                                        .beside_bytes = b->context_bytes}};

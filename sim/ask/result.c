@@ -30,7 +30,8 @@ sn_persistent sn_persistent_of(const sn_net *net, sn_dialect_id dialect, sn_iter
   sn_resident_walk_all(&walk);
   return (sn_persistent){.parameters = sums[SN_RESIDENT_PARAMETER],
                          .parameter_gradients = sums[SN_RESIDENT_GRADIENT],
-                         .optimizer_state = sums[SN_RESIDENT_STATE] + (d->eager ? sums[SN_RESIDENT_COUNTER] : 0),
+                         .optimizer_state = sums[SN_RESIDENT_MASTER] + sums[SN_RESIDENT_STATE] +
+                                            (d->eager ? sums[SN_RESIDENT_COUNTER] : 0),
                          .auxiliary = sums[SN_RESIDENT_BUFFER],
                          .input_batch = sums[SN_RESIDENT_INPUT],
                          .labels = sums[SN_RESIDENT_LABELS]};

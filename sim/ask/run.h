@@ -17,7 +17,7 @@
 typedef struct sn_persistent {
   uint64_t parameters;
   uint64_t parameter_gradients;
-  uint64_t optimizer_state; /* momentum: as large as the parameters; sim/graph/optimizer.h */
+  uint64_t optimizer_state; /* with weights in four bytes beside others (SN_RESIDENT_MASTER) */
   uint64_t auxiliary;       /* dropout masks, batch-norm statistics */
   uint64_t input_batch;
   uint64_t labels;

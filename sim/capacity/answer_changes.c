@@ -151,7 +151,6 @@ static sn_status add_some_blocks(search *s) {
   sn__loop found = {0};
   uint32_t one = s->ways.block_units, some = (guess_blocks(s) + one - 1) / one * one;
   if (s->all_blocks_bytes == 0 || s->all_blocks_bytes > s->target) return SN_OK;
-  if (is_staged(s)) return SN_OK; /* some would be of each stage */
   for (int tried = 0; tried < TRIED_BLOCKS && some > 0 && some < s->ways.blocks; tried++) {
     const sn__loop way = with_units(s, sn__loop_as_asked(&s->ways), some);
     if (sn__loop_play(&s->ways, &way, &r) != SN_OK) return s->err->code;
@@ -159,6 +158,24 @@ static sn_status add_some_blocks(search *s) {
     if (!good && found.batch) break;
     if (good) best = r, found = way;
     some = good ? some - one : some + one * (uint32_t)sn_max(1, s->ways.blocks / one / 12);
+  }
+  return found.batch ? add(s, &found, &best) : SN_OK;
+}
+
+/* Of a pipeline, whose fullest stage is another one as blocks of the first run again: by halves, as where more of them run
+ * again no stage needs more. */
+static sn_status add_some_of_stages(search *s) {
+  sn_result r, best = {0};
+  sn__loop found = {0};
+  uint32_t one = s->ways.block_units, low = 0, high = s->ways.blocks / one;
+  if (s->all_blocks_bytes == 0 || s->all_blocks_bytes > s->target) return SN_OK;
+  while (high - low > 1) {
+    uint32_t some = low + (high - low) / 2;
+    const sn__loop way = with_units(s, sn__loop_as_asked(&s->ways), some * one);
+    if (sn__loop_play(&s->ways, &way, &r) != SN_OK) return s->err->code;
+    bool good = leaves(s, &r);
+    *(good ? &high : &low) = some;
+    if (good) best = r, found = way;
   }
   return found.batch ? add(s, &found, &best) : SN_OK;
 }
@@ -363,9 +380,9 @@ static void keep_what_leaves(search *s) {
 
 /* It does not fit, or barely. */
 static sn_status find_remedies(search *s) {
-  if (add_all_blocks(s) != SN_OK || add_plain_parts(s) != SN_OK || add_some_blocks(s) != SN_OK ||
-      add_offload(s, false) != SN_OK || add_precision(s) != SN_OK || add_optimizer(s) != SN_OK ||
-      add_shards(s) != SN_OK)
+  if (add_all_blocks(s) != SN_OK || add_plain_parts(s) != SN_OK ||
+      (is_staged(s) ? add_some_of_stages(s) : add_some_blocks(s)) != SN_OK || add_offload(s, false) != SN_OK ||
+      add_precision(s) != SN_OK || add_optimizer(s) != SN_OK || add_shards(s) != SN_OK)
     return s->err->code;
   if (!any_leaves(s) && add_parts_with_blocks(s) != SN_OK) return s->err->code;
   if (!any_leaves(s) && add_offload(s, true) != SN_OK) return s->err->code;
@@ -439,7 +456,8 @@ static sn_status put_as_is(const search *s, sn_answer_change *changes, uint32_t 
   if (sn__loop_tell_none(s->w->stands, iteration, s->asked->net->batch, s->w->as_is, s->arena, change, s->err) != SN_OK)
     return s->err->code;
   const sn__loop as_it_stands = sn__loop_as_asked(&s->ways);
-  return sn_mesh_is_one(&iteration.mesh) ? SN_OK : sn__loop_add_calls(&s->ways, &as_it_stands, change);
+  bool plain = sn_mesh_is_one(&iteration.mesh) && !sn_iteration_keeps_masters(iteration);
+  return plain ? SN_OK : sn__loop_add_calls(&s->ways, &as_it_stands, change);
 }
 
 sn_status sn__changes_find(const sn__changes_wish *w, sn_answer_change *changes, uint32_t *count, const char **left_out,

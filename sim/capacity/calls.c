@@ -327,9 +327,10 @@ static void add_checkpoints(sn__text *t, const sn_asked *asked, const sn_calls_w
   if (!sequential) add_others(t, blocks);
 }
 
-/* Lines that name modules, which the route knows, and the plan what runs again of them. */
+/* Lines that name modules, which the route knows, and the plan what runs again of them. `staged`: then of a pipeline, too,
+ * whose trace keeps no checkpoints; NULL: there is none. */
 static sn_status add_planned(sn__text *t, const sn_asked *asked, const sn_calls_wish *wish, bool checkpoints,
-                             sn_calls *calls, sn_err *err) {
+                             const sn_iteration *staged, sn_calls *calls, sn_err *err) {
   sn_planner *planner = sn_planner_new(asked->net, asked->device, asked->options, err);
   sn_plan *plan =
       planner && checkpoints ? sn_planner_plan(planner, wish->strategy, wish->memory_bytes, false, err) : NULL;
@@ -339,7 +340,9 @@ static sn_status add_planned(sn__text *t, const sn_asked *asked, const sn_calls_
   sn__blocks blocks = {0};
   if (route && sn__blocks_find(route, plan, &blocks, err) == SN_OK) {
     blocks.adapted = asked->net->adapted || wish->rank > 0;
-    if (checkpoints) add_checkpoints(t, asked, wish, &blocks);
+    bool later = staged && wish->strategy.recompute == SN_RECOMPUTE_UNITS;
+    if (checkpoints && !later) add_checkpoints(t, asked, wish, &blocks);
+    if (staged) sn__calls_add_pipeline(t, asked->net, *staged, later ? &blocks : NULL);
     if (wish->mesh) sn__calls_add_mesh(t, asked->options->iteration, &blocks, err);
     calls->chosen = blocks.count ? blocks.chosen : blocks.n_rerun;
     calls->units = blocks.count ? blocks.count : sn_units_modules(&blocks.units);
@@ -376,24 +379,28 @@ static void add_lora(sn__text *t, uint32_t rank, bool nf4) {
   sn__text_add(t, "model = peft.get_peft_model(model, lora, autocast_adapter_dtype=False)");
 }
 
-static void add_optimizer(sn__text *t, sn_optimizer optimizer) {
+/* Of `parameters`. */
+static void add_optimizer(sn__text *t, sn_optimizer optimizer, const char *parameters) {
   static const char *const classes[SN_OPTIMIZER_KINDS] = {
-      [SN_OPTIMIZER_MOMENTUM] = "torch.optim.SGD(model.parameters(), lr=lr, momentum=0.9",
-      [SN_OPTIMIZER_SGD] = "torch.optim.SGD(model.parameters(), lr=lr",
-      [SN_OPTIMIZER_ADAM] = "torch.optim.Adam(model.parameters()",
-      [SN_OPTIMIZER_ADAMW] = "torch.optim.AdamW(model.parameters()",
-      [SN_OPTIMIZER_ADAM8BIT] = "bitsandbytes.optim.Adam8bit(model.parameters()",
-      [SN_OPTIMIZER_ADAMW8BIT] = "bitsandbytes.optim.AdamW8bit(model.parameters()",
-      [SN_OPTIMIZER_RMSPROP] = "torch.optim.RMSprop(model.parameters()",
-      [SN_OPTIMIZER_ADAGRAD] = "torch.optim.Adagrad(model.parameters()",
-      [SN_OPTIMIZER_ADAFACTOR] = "torch.optim.Adafactor(model.parameters()",
-      [SN_OPTIMIZER_LION] = "lion_pytorch.Lion(model.parameters()",
+      [SN_OPTIMIZER_MOMENTUM] = "torch.optim.SGD",
+      [SN_OPTIMIZER_SGD] = "torch.optim.SGD",
+      [SN_OPTIMIZER_ADAM] = "torch.optim.Adam",
+      [SN_OPTIMIZER_ADAMW] = "torch.optim.AdamW",
+      [SN_OPTIMIZER_ADAM8BIT] = "bitsandbytes.optim.Adam8bit",
+      [SN_OPTIMIZER_ADAMW8BIT] = "bitsandbytes.optim.AdamW8bit",
+      [SN_OPTIMIZER_RMSPROP] = "torch.optim.RMSprop",
+      [SN_OPTIMIZER_ADAGRAD] = "torch.optim.Adagrad",
+      [SN_OPTIMIZER_ADAFACTOR] = "torch.optim.Adafactor",
+      [SN_OPTIMIZER_LION] = "lion_pytorch.Lion",
   };
   const char *impl = strchr(sn_optimizer_name(optimizer), '='), *keyword = "";
   if (impl) keyword = strcmp(impl, "=fused") == 0 ? ", fused=True" : ", foreach=True";
   if (impl && strcmp(impl, "=loop") == 0) keyword = ", foreach=False";
-  const char *made = classes[sn_optimizer_kind(optimizer)];
-  if (made) sn__text_add(t, "optimizer = %s%s)", made, keyword);
+  const sn_optimizer kind = sn_optimizer_kind(optimizer);
+  const char *rate = kind == SN_OPTIMIZER_MOMENTUM ? ", lr=lr, momentum=0.9"
+                     : kind == SN_OPTIMIZER_SGD    ? ", lr=lr"
+                                                   : "";
+  if (classes[kind]) sn__text_add(t, "optimizer = %s(%s%s%s)", classes[kind], parameters, rate, keyword);
 }
 
 /* Its schedule goes through the parts. */
@@ -434,8 +441,8 @@ static sn_status add_stages(sn__text *t, const sn_asked *asked, const sn_calls_w
   options.cluster = (sn_cluster){0};
   whole.options = &options;
   alone.mesh = false;
-  if (checkpoints && add_planned(t, &whole, &alone, true, calls, err) != SN_OK) return err->code;
-  sn__calls_add_pipeline(t, asked->net, asked->options->iteration);
+  if (checkpoints) return add_planned(t, &whole, &alone, true, &asked->options->iteration, calls, err);
+  sn__calls_add_pipeline(t, asked->net, asked->options->iteration, NULL);
   return SN_OK;
 }
 
@@ -447,20 +454,25 @@ static sn_status fill(const sn_asked *asked, const sn_calls_wish *wish, sn_calls
   sn_calls_wish planned = *wish;
   planned.mesh = wish->mesh && !sn_mesh_is_one(&iteration->mesh);
   const char *once = precisions[iteration->precision].once; /* of bf16-master the policy says it */
-  bool masters = sn_iteration_keeps_masters(*iteration) && !sn_mesh_is_one(&iteration->mesh);
-  if (wish->precision && once && (!iteration->master || masters)) sn__text_add(&t, "%s", once);
-  if (planned.mesh && masters) sn__calls_add_masters(&t);
+  bool masters = sn_iteration_keeps_masters(*iteration), copies = masters && wish->mesh;
+  const char *parameters = copies ? "masters" : "model.parameters()";
+  sn_optimizer optimizer = sn_optimizer_on(iteration->optimizer, asked->net);
+  bool traced = iteration->master && sn_mesh_size(&iteration->mesh, SN_MESH_PP) > 1; /* in what is computed */
+  if (once && (iteration->master ? copies || traced : wish->precision)) sn__text_add(&t, "%s", once);
   add_lora(&t, wish->rank, wish->nf4);
-  if (wish->optimizer && !planned.mesh) add_optimizer(&t, sn_optimizer_on(iteration->optimizer, asked->net));
+  if (wish->optimizer && !planned.mesh && !copies) add_optimizer(&t, optimizer, parameters);
   bool staged = planned.mesh && sn_mesh_size(&iteration->mesh, SN_MESH_PP) > 1;
   if (staged && add_stages(&t, asked, &planned, checkpoints, calls, err) != SN_OK) return err->code;
-  if (!staged && (checkpoints || planned.mesh) && add_planned(&t, asked, &planned, checkpoints, calls, err) != SN_OK)
+  if (!staged && (checkpoints || planned.mesh) &&
+      add_planned(&t, asked, &planned, checkpoints, NULL, calls, err) != SN_OK)
     return err->code;
-  if (wish->optimizer && planned.mesh) add_optimizer(&t, sn_optimizer_on(iteration->optimizer, asked->net));
+  if (copies) sn__calls_add_masters(&t, *iteration);
+  if (copies || (wish->optimizer && planned.mesh)) add_optimizer(&t, optimizer, parameters);
   if (staged)
     add_pipelined_step(&t, asked, wish);
   else
     add_step(&t, asked, wish);
+  if (copies) sn__calls_add_masters_update(&t, *iteration);
   calls->lines = t.lines;
   calls->count = t.count;
   return t.failed ? sn_fail_memory(err) : SN_OK;

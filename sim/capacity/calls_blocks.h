@@ -52,10 +52,13 @@ typedef struct sn__text {
 __attribute__((format(printf, 2, 3))) void sn__text_add(sn__text *t, const char *format, ...);
 /* "for block in ..:" over the blocks that are chosen, or those that are not. */
 void sn__text_add_loop(sn__text *t, const sn__blocks *b, bool chosen);
-/* A pipeline: the network in its stages, and their schedule. What its micro-batches take is `x`. */
-void sn__calls_add_pipeline(sn__text *t, const sn_net *net, sn_iteration iteration);
-/* Of sn_iteration_keeps_masters(). */
-void sn__calls_add_masters(sn__text *t);
+/* A pipeline: the network in its stages, and their schedule. What its micro-batches take is `x`. Blocks that are chosen run
+ * again; NULL: none does. */
+void sn__calls_add_pipeline(sn__text *t, const sn_net *net, sn_iteration iteration, const sn__blocks *again);
+/* Of sn_iteration_keeps_masters(): copies of parameters that gradients are added to, which the optimizer is to have. Behind
+ * an update's backward: that update, written back. */
+void sn__calls_add_masters(sn__text *t, sn_iteration iteration);
+void sn__calls_add_masters_update(sn__text *t, sn_iteration iteration);
 /* How several GPUs share the model, and what an update of several batches has to say. SN_NO_MEMORY. */
 sn_status sn__calls_add_mesh(sn__text *t, sn_iteration iteration, const sn__blocks *blocks, sn_err *err);
 

@@ -30,8 +30,8 @@ static void add_device_mesh(sn__text *t, const sn_mesh *mesh) {
   static const struct {
     sn_mesh_axis axis;
     const char *name;
-  } axes[] = {{SN_MESH_DP, "\"dp\""}, {SN_MESH_FSDP, "\"fsdp\""}, {SN_MESH_TP, "\"tp\""}};
-  char sizes[48] = "", names[48] = "";
+  } axes[] = {{SN_MESH_PP, "\"pp\""}, {SN_MESH_DP, "\"dp\""}, {SN_MESH_FSDP, "\"fsdp\""}, {SN_MESH_TP, "\"tp\""}};
+  char sizes[64] = "", names[64] = "";
   uint32_t count = 0;
   for (size_t i = 0; i < sizeof axes / sizeof *axes; i++) {
     uint32_t size = sn_mesh_size(mesh, axes[i].axis);
@@ -42,8 +42,10 @@ static void add_device_mesh(sn__text *t, const sn_mesh *mesh) {
   }
   if (count == 1 && sn_mesh_size(mesh, SN_MESH_TP) == 1) return;
   sn__text_add(t, "from torch.distributed.device_mesh import init_device_mesh");
-  sn__text_add(t, "mesh = init_device_mesh(\"cuda\", (%s%s), mesh_dim_names=(%s%s))", sizes, count == 1 ? "," : "",
-               names, count == 1 ? "," : "");
+  const char *more = count > 2 ? "" : "mesh = init_device_mesh(", *in = count > 2 ? "    " : "";
+  if (count > 2) sn__text_add(t, "mesh = init_device_mesh(");
+  sn__text_add(t, "%s%s\"cuda\", (%s%s), mesh_dim_names=(%s%s))", more, in, sizes, count == 1 ? "," : "", names,
+               count == 1 ? "," : "");
 }
 
 /* "model.layers.*.mlp.up_proj" of each layer's: parallelize_module's own way to name them all. */
@@ -130,7 +132,8 @@ static void add_tensor_parallel(sn__text *t, const sn_route *route, const sn_mes
 /* The axes that shards lie on, where there are others. */
 static const char *shards_mesh(const sn_mesh *mesh) {
   bool replicas = sn_mesh_size(mesh, SN_MESH_DP) > 1;
-  if (sn_mesh_size(mesh, SN_MESH_TP) > 1) return replicas ? ", mesh=mesh[\"dp\", \"fsdp\"]" : ", mesh=mesh[\"fsdp\"]";
+  bool others = sn_mesh_size(mesh, SN_MESH_TP) > 1 || sn_mesh_size(mesh, SN_MESH_PP) > 1;
+  if (others) return replicas ? ", mesh=mesh[\"dp\", \"fsdp\"]" : ", mesh=mesh[\"fsdp\"]";
   return replicas ? ", mesh=mesh" : "";
 }
 
@@ -203,17 +206,55 @@ static sn_status find_groups(const sn__blocks *blocks, bool keeps_last, sn__bloc
   return SN_OK;
 }
 
-void sn__calls_add_masters(sn__text *t) {
-  sn__text_add(t, "# weights and gradients in float32 without shards are no call of PyTorch's:");
-  sn__text_add(t, "masters = [p.detach().float() for p in model.parameters()]");
-  sn__text_add(t, "# the optimizer has these; each backward's gradients are added to theirs and go,");
-  sn__text_add(t, "# and behind each step they are copied back");
+/* Behind the backward that makes a gradient whole, of an update's last batch. */
+static void add_reduction(sn__text *t, const sn_iteration *iteration) {
+  const sn_mesh *mesh = &iteration->mesh;
+  const uint32_t batches = sn_iteration_batches(*iteration);
+  const bool tensors = sn_mesh_size(mesh, SN_MESH_TP) > 1;
+  if (batches > 1) sn__text_add(t, "        if next(seen) %% %" PRIu32 ": return", batches);
+  sn__text_add(t, "        works.append(dist.all_reduce(");
+  sn__text_add(t, "            m.grad%s, dist.ReduceOp.AVG, async_op=True%s))", tensors ? ".to_local()" : "",
+               sn_mesh_world(mesh) > sn_mesh_size(mesh, SN_MESH_DP) ? ", group=dp" : "");
+}
+
+/* A schedule of stages divides .grad by its micro-batches at the end, and finds none. */
+void sn__calls_add_masters(sn__text *t, sn_iteration iteration) {
+  const sn_mesh *mesh = &iteration.mesh;
+  const uint32_t batches = sn_iteration_batches(iteration);
+  const bool reduced = sn_mesh_size(mesh, SN_MESH_DP) > 1, staged = sn_mesh_size(mesh, SN_MESH_PP) > 1;
+  const bool counts = reduced && batches > 1, others = sn_mesh_world(mesh) > sn_mesh_size(mesh, SN_MESH_DP);
+  if (reduced) sn__text_add(t, "import torch.distributed as dist%s", counts ? "; from itertools import count" : "");
+  if (reduced && others) sn__text_add(t, "dp = mesh[\"dp\"].get_group()");
+  if (reduced) sn__text_add(t, "works = []");
+  sn__text_add(t, "params = [p for p in model.parameters() if p.requires_grad]");
+  sn__text_add(t, "masters = [p.detach().float() for p in params]");
+  sn__text_add(t, "for p, m in zip(params, masters):");
+  sn__text_add(t, "    m.grad = torch.zeros_like(m)");
+  sn__text_add(t, "    def add(p, m=m%s):", counts ? ", seen=count(1)" : "");
+  if (staged)
+    sn__text_add(t, "        m.grad.add_(p.grad, alpha=1 / %" PRIu32 ")", batches);
+  else
+    sn__text_add(t, "        m.grad += p.grad");
+  sn__text_add(t, "        p.grad = None");
+  if (reduced) add_reduction(t, &iteration);
+  sn__text_add(t, "    p.register_post_accumulate_grad_hook(add)");
+}
+
+void sn__calls_add_masters_update(sn__text *t, sn_iteration iteration) {
+  sn__text_add(t, "# behind an update's backward:");
+  if (sn_mesh_size(&iteration.mesh, SN_MESH_DP) > 1) {
+    sn__text_add(t, "for work in works: work.wait()");
+    sn__text_add(t, "works.clear()");
+  }
+  sn__text_add(t, "optimizer.step(); optimizer.zero_grad(set_to_none=False)");
+  sn__text_add(t, "with torch.no_grad(): torch._foreach_copy_(params, masters)");
 }
 
 sn_status sn__calls_add_mesh(sn__text *t, sn_iteration iteration, const sn__blocks *blocks, sn_err *err) {
   const sn_mesh *mesh = &iteration.mesh;
   bool sharded = sn_mesh_size(mesh, SN_MESH_FSDP) > 1, several = sn_iteration_accumulates(iteration);
-  bool replicated = sn_mesh_size(mesh, SN_MESH_DP) > 1 && !sharded && mesh->zero == 0;
+  bool replicated = sn_mesh_size(mesh, SN_MESH_DP) > 1 && !sharded && mesh->zero == 0 &&
+                    !sn_iteration_keeps_masters(iteration); /* which reduces itself */
   sn__blocks groups = {0};
   add_device_mesh(t, mesh);
   if (sn_mesh_size(mesh, SN_MESH_TP) > 1) add_tensor_parallel(t, blocks->route, mesh);
@@ -250,37 +291,134 @@ static void add_begins(sn__text *t, const sn_net *net, const sn_mesh *mesh) {
   sn__text_add(t, "%s", line);
 }
 
-static void add_sharded_stage(sn__text *t, const sn_mesh *mesh) {
-  sn__text_add(t, "# before: fully_shard() each block of it, then itself,");
-  if (mesh->reshard > SN_RESHARD_YES)
-    sn__text_add(t, "#   reshard_after_forward=%" PRIu32, mesh->reshard);
-  else
-    sn__text_add(t, "#   reshard_after_forward=%s", mesh->reshard == SN_RESHARD_NO ? "False" : "True");
+/* The paths of the modules that blocks are children of, as a tuple of Python; "" where the network has no blocks. */
+static void write_parents(const sn_net *net, char *to, size_t room) {
+  char parent[SN__CALLS_PATH];
+  size_t used = (size_t)snprintf(to, room, "(");
+  for (uint32_t l = 0; l < net->n_layers; l++) {
+    const char *block = net->modules ? net->modules[l].block : NULL, *dot = block ? strrchr(block, '.') : NULL;
+    if (!block) continue;
+    int written = snprintf(parent, sizeof parent, "\"%.*s\", ", dot ? (int)(dot - block) : 0, block);
+    bool fits = written > 0 && (size_t)written < sizeof parent && used + (size_t)written < room;
+    if (!fits || strstr(to, parent)) continue;
+    memcpy(to + used, parent, (size_t)written + 1);
+    used += (size_t)written;
+  }
+  if (used == 1) *to = '\0';
+  if (used > 1) memcpy(to + used - 1, ")", 2);
 }
 
-void sn__calls_add_pipeline(sn__text *t, const sn_net *net, sn_iteration iteration) {
+/* fully_shard() of each block of each part, and of the part. What was traced in two bytes computes in them. */
+static void add_sharded_stages(sn__text *t, const sn_net *net, sn_iteration iteration) {
+  char all[80], block[120], parents[SN__CALLS_PATH];
   const sn_mesh *mesh = &iteration.mesh;
-  uint32_t chunks = sn_mesh_chunks(mesh), stages = sn_mesh_size(mesh, SN_MESH_PP);
+  write_how(mesh, iteration.master, false, all, block, sizeof all);
+  write_parents(net, parents, sizeof parents);
+  sn__text_add(t, "from torch.distributed.fsdp import fully_shard%s", iteration.master ? ", MixedPrecisionPolicy" : "");
+  if (iteration.master) add_policy(t, mesh);
+  sn__text_add(t, "for stage in stages:");
+  sn__text_add(t, "    part = stage.submod");
+  if (iteration.master) sn__text_add(t, "    for p in part.parameters(): p.data = p.data.float()");
+  if (*parents) {
+    sn__text_add(t, "    for name, block in list(part.named_modules()):");
+    sn__text_add(t, "        if name.rpartition(\".\")[0] in %s:", parents);
+    sn__text_add(t, "            fully_shard(");
+    sn__text_add(t, "                block%s)", block);
+  } else {
+    sn__text_add(t, "    # each layer of it with parameters: fully_shard(layer%s)", block);
+  }
+  sn__text_add(t, "    fully_shard(part%s)", all);
+}
+
+/* How other axes share what the stages of a rank have. */
+static void add_shared_stages(sn__text *t, const sn_net *net, sn_iteration iteration) {
+  const sn_mesh *mesh = &iteration.mesh;
+  if (sn_mesh_size(mesh, SN_MESH_TP) > 1)
+    sn__text_add(t, "# tp: a trace has the whole's shapes; divide a stage made by hand");
+  if (sn_mesh_size(mesh, SN_MESH_FSDP) > 1)
+    add_sharded_stages(t, net, iteration);
+  else if (sn_mesh_size(mesh, SN_MESH_DP) > 1 && !sn_iteration_keeps_masters(iteration))
+    sn__text_add(t, "# dp: DistributedDataParallel takes a stage made by hand (PipelineStage)");
+}
+
+/* The number at the end of a block's path, behind its parent's; UINT32_MAX: there is none. */
+static uint32_t number_of(const char *path, size_t *parent) {
+  const char *dot = strrchr(path, '.'), *end = dot ? dot + 1 : path;
+  *parent = (size_t)(end - path);
+  bool digits = *end && strspn(end, "0123456789") == strlen(end) && strlen(end) < 9;
+  return digits ? (uint32_t)strtoul(end, NULL, 10) : UINT32_MAX;
+}
+
+/* Names of blocks that run again: those that are numbered one behind the other in one line. */
+static void add_names_again(sn__text *t, const sn__blocks *b) {
+  for (uint32_t i = 0, next; i < b->count; i = next) {
+    size_t parent, other;
+    const char *path = b->all[i].path;
+    const uint32_t first = number_of(path, &parent);
+    uint32_t end = first;
+    next = i + 1;
+    if (!sn__block_is_chosen(&b->all[i])) continue;
+    while (first != UINT32_MAX && next < b->count && sn__block_is_chosen(&b->all[next]) &&
+           number_of(b->all[next].path, &other) == end + 1 && other == parent &&
+           strncmp(path, b->all[next].path, parent) == 0)
+      end++, next++;
+    if (end > first)
+      sn__text_add(t, "again += [f\"%.*s{i}\" for i in range(%" PRIu32 ", %" PRIu32 ")]", (int)parent, path, first,
+                   end + 1);
+    else
+      sn__text_add(t, "again += [\"%s\"]", path);
+  }
+}
+
+/* A trace of the model has no checkpoints left, so they are made of its parts. */
+static void add_checkpointed_stages(sn__text *t, const sn__blocks *b) {
+  if (b->chosen == 0) {
+    sn__text_add(t, "# checkpoint what runs again within stage.submod: a trace keeps no checkpoints");
+    return;
+  }
+  sn__text_add(t, "from functools import partial; from torch.utils.checkpoint import checkpoint");
+  sn__text_add(t, "again = []");
+  add_names_again(t, b);
+  sn__text_add(t, "for stage in stages:");
+  sn__text_add(t, "    for name, block in stage.submod.named_modules():");
+  sn__text_add(t, "        if name in again: block.forward = partial(");
+  sn__text_add(t, "            checkpoint, block.forward, use_reentrant=False)");
+}
+
+static void add_build(sn__text *t, const sn_mesh *mesh) {
+  const uint32_t chunks = sn_mesh_chunks(mesh), stages = sn_mesh_size(mesh, SN_MESH_PP);
+  const bool shared = sn_mesh_world(mesh) > stages;
+  const char *group = shared ? ", mesh[\"pp\"].get_group()" : "";
+  if (shared) sn__text_add(t, "rank = mesh.get_local_rank(\"pp\")");
+  if (chunks > 1) {
+    sn__text_add(t, "stages = [pipe.build_stage(rank + %" PRIu32 " * i, device%s)", stages, group);
+    sn__text_add(t, "          for i in range(%" PRIu32 ")]", chunks);
+  } else {
+    sn__text_add(t, "stages = [pipe.build_stage(rank, device%s)]", group);
+  }
+}
+
+void sn__calls_add_pipeline(sn__text *t, const sn_net *net, sn_iteration iteration, const sn__blocks *again) {
+  const sn_mesh *mesh = &iteration.mesh;
+  uint32_t chunks = sn_mesh_chunks(mesh);
   const char *schedule = chunks > 1                            ? "ScheduleInterleaved1F1B"
                          : mesh->schedule == SN_SCHEDULE_GPIPE ? "ScheduleGPipe"
                          : mesh->schedule == SN_SCHEDULE_ZB_H1 ? "ScheduleInterleavedZeroBubble"
                                                                : "Schedule1F1B";
+  bool all = chunks > 1 || mesh->schedule == SN_SCHEDULE_ZB_H1;
+  if (sn_mesh_world(mesh) > sn_mesh_size(mesh, SN_MESH_PP)) add_device_mesh(t, mesh);
   sn__text_add(t, "from torch.distributed.pipelining import pipeline, SplitPoint");
   sn__text_add(t, "from torch.distributed.pipelining import %s", schedule);
   add_begins(t, net, mesh);
   if (!net->modules) sn__text_add(t, "# the network's own names: write your model's");
   sn__text_add(t, "split = {path: SplitPoint.BEGINNING for path in begins}");
   sn__text_add(t, "pipe = pipeline(model, mb_args=(x,), split_spec=split)");
-  if (chunks > 1) {
-    sn__text_add(t, "stage = [pipe.build_stage(rank + %" PRIu32 " * i, device)", stages);
-    sn__text_add(t, "         for i in range(%" PRIu32 ")]", chunks);
-  } else {
-    sn__text_add(t, "stage = pipe.build_stage(rank, device)");
-  }
+  add_build(t, mesh);
+  if (again) add_checkpointed_stages(t, again);
+  add_shared_stages(t, net, iteration);
+  sn__text_add(t, "model = torch.nn.ModuleList([s.submod for s in stages])");
   sn__text_add(t, "schedule = %s(", schedule);
-  sn__text_add(t, "    %s, n_microbatches=%" PRIu32 ", loss_fn=loss)",
-               mesh->schedule == SN_SCHEDULE_ZB_H1 ? "[stage]" : "stage", sn_iteration_batches(iteration));
+  sn__text_add(t, "    %s, n_microbatches=%" PRIu32 ", loss_fn=loss)", all ? "stages" : "stages[0]",
+               sn_iteration_batches(iteration));
   sn__text_add(t, "# then schedule.step(.., return_outputs=False)");
-  if (sn_mesh_world(mesh) > stages) sn__text_add(t, "# the other axes share what a stage has, stage.submod");
-  if (sn_mesh_size(mesh, SN_MESH_FSDP) > 1) add_sharded_stage(t, mesh);
 }

@@ -252,6 +252,8 @@ static const char *resident_name(const search *s, sn_arena *arena) {
   const char *state = sn_optimizer_state_name(s->options->iteration.optimizer), *open = strchr(state, '(');
   if (s->net->recorded) return "parameters and optimizer";
   if (s->options->iteration.inference || !open) return "parameters";
+  if (sn_iteration_keeps_masters(s->options->iteration))
+    return sn_arena_print(arena, "weights, also fp32, and %.*s", (int)strcspn(open + 1, ")"), open + 1);
   return sn_arena_print(arena, "parameters and %.*s", (int)strcspn(open + 1, ")"), open + 1);
 }
 

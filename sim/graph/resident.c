@@ -32,9 +32,11 @@ static uint64_t zero_part(const sn_resident_walk *w, uint64_t elements) {
 }
 
 /* Where backward makes gradients as tensors, they stand only while several batches are added up; of shards, and of what
- * are views of DDP's buckets, they are tensors then, too. */
+ * are views of DDP's buckets, as gradients in four bytes are, they are tensors then, too. */
 static bool holds_gradient(const sn_resident_walk *w, uint32_t layer) {
-  if (is_sharded(w) || w->iteration.mesh.view || w->iteration.mesh.zero > 1) return false;
+  const sn_mesh *mesh = &w->iteration.mesh;
+  bool view = mesh->view || (sn_iteration_keeps_masters(w->iteration) && sn_mesh_size(mesh, SN_MESH_DP) > 1);
+  if (is_sharded(w) || view || mesh->zero > 1) return false;
   if (w->dialect->declared) return sn_iteration_adds_gradients(w->iteration) && is_trained(w, layer);
   return !w->iteration.inference;
 }
@@ -71,6 +73,16 @@ static uint32_t parameter_tensors(const sn_resident_walk *w, uint32_t layer, uin
   return count;
 }
 
+/* Weights that updates change, in four bytes beside those that are computed with. */
+static void show_masters(const sn_resident_walk *w, uint32_t layer) {
+  uint64_t elements[SN_PARAMETER_TENSORS];
+  bool zero = w->iteration.mesh.zero > 0;
+  if (!is_trained(w, layer) || (!zero && !sn_iteration_keeps_masters(w->iteration))) return;
+  uint32_t count = find_shards(w, layer, elements);
+  for (uint32_t n = 0; n < count; n++)
+    show(w, SN_RESIDENT_MASTER, layer, n, sizeof(float) * (zero ? zero_part(w, elements[n]) : elements[n]));
+}
+
 static void show_parameters(const sn_resident_walk *w, uint32_t layer) {
   uint64_t bytes[SN_PARAMETER_TENSORS];
   uint32_t count = parameter_tensors(w, layer, bytes);
@@ -81,6 +93,7 @@ static void show_parameters(const sn_resident_walk *w, uint32_t layer) {
   if (sn_iteration_keeps_masters(w->iteration)) find_shards(w, layer, bytes);
   for (uint32_t n = 0; n < count && sn_iteration_keeps_masters(w->iteration); n++) bytes[n] *= sizeof(float);
   for (uint32_t n = 0; n < count && gradient; n++) show(w, SN_RESIDENT_GRADIENT, layer, n, bytes[n]);
+  show_masters(w, layer);
 }
 
 /* Of batch norm running mean and variance, and a counter where the dialect is PyTorch's. Where forks copy, masks and
@@ -112,8 +125,6 @@ void sn_resident_walk_states(sn_resident_walk *w, uint32_t layer, uint32_t port)
   uint32_t width = sn_iteration_kept_bytes(w->iteration);
   if (w->iteration.mesh.zero > 0)
     parameters[port] = (sn_parameter){.elements = zero_part(w, parameters[port].elements)};
-  if (w->iteration.mesh.zero > 0 || sn_iteration_keeps_masters(w->iteration))
-    show(w, SN_RESIDENT_STATE, layer, port, sizeof(float) * parameters[port].elements);
   uint32_t count = sn_optimizer_pieces(optimizer, &parameters[port], width, pieces);
   bool narrow = count > SN_OPTIMIZER_STATES;
   for (int i = 0; i < SN_OPTIMIZER_TABLES && narrow && !w->tables; i++)

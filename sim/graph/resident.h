@@ -20,6 +20,7 @@
 typedef enum sn_resident_role {
   SN_RESIDENT_PARAMETER,
   SN_RESIDENT_GRADIENT, /* of a parameter */
+  SN_RESIDENT_MASTER,   /* a parameter once more in four bytes, or a rank of ZeRO's part, which the optimizer updates */
   SN_RESIDENT_STATE,    /* of the optimizer; made by the first update of its layer */
   SN_RESIDENT_COUNTER,  /* of its steps; on the host, but for some optimizers (sn_optimizer_counts_there()) */
   SN_RESIDENT_BUFFER,

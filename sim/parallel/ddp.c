@@ -7,6 +7,10 @@
  *   its end        without the view: buckets are copied back into the gradients, which updates read; with it updates
  *                  read the buckets
  *
+ * Gradients in four bytes beside those of two (sn_iteration_keeps_masters()) are the buckets themselves, as Megatron-LM's
+ * main_grad are views of the buffer that it reduces (core/distributed/param_and_grad_buffer.py): every micro-batch's are
+ * added there, and nothing is copied back.
+ *
  * Parameters are in buckets in reverse order, as backward makes their gradients; the first closes at 1 MiB, so that it
  * starts early. Where gradients of several micro-batches are added, all but the last run under no_sync(): they lie
  * beside the graph, in the buckets with the view. */
@@ -34,6 +38,8 @@ typedef struct maker {
   const sn_route *whole;
   const sn_mesh *mesh;
   uint32_t width;
+  bool masters;        /* sn_iteration_keeps_masters() */
+  bool view;           /* updates read the buckets */
   uint32_t *bucket_of; /* per parameter; SN_NONE: not trained */
   uint32_t *made;      /* per parameter: step of the whole in which its gradient is whole; SN_NONE */
   bool *makes;         /* per step of the whole: some gradient is whole behind it */
@@ -76,17 +82,19 @@ static uint32_t transfer(maker *m, uint32_t group, uint64_t bytes) {
 static void make_buckets(maker *m) {
   if (m->n_buckets > 0) sn__edit_step(&m->e, m->buckets[0].layer, SN_FORWARD, SN_PACK, transfer(m, 0, 0));
   for (uint32_t b = 0; b < m->n_buckets; b++) {
-    m->buckets[b].tensor = sn__edit_tensor(&m->e, m->buckets[b].layer, b, SN_BUCKET, m->buckets[b].bytes);
+    m->buckets[b].tensor =
+        sn__edit_tensor(&m->e, m->buckets[b].layer, b, m->masters ? SN_SUMMED : SN_BUCKET, m->buckets[b].bytes);
     sn__edit_access(&m->e, m->buckets[b].tensor, SN_WRITE);
   }
 }
 
-/* Gradients that the latest step has made. */
+/* Gradients that the latest step has made. What adding to those in four bytes takes is backward's own. */
 static void copy_in(maker *m, uint32_t step) {
   for (uint32_t p = 0; p < m->g.n_parameters; p++) {
     if (m->made[p] != step) continue;
     const sn__parameter *parameter = &m->g.parameters[p];
-    sn__edit_step(&m->e, parameter->layer, SN_BACKWARD, SN_PACK, transfer(m, m->bucket_of[p], bytes_of(m, p)));
+    uint64_t moved = m->masters ? 0 : bytes_of(m, p);
+    sn__edit_step(&m->e, parameter->layer, SN_BACKWARD, SN_PACK, transfer(m, m->bucket_of[p], moved));
     sn__edit_access(&m->e, parameter->gradient, SN_READ);
     sn__edit_access(&m->e, m->buckets[m->bucket_of[p]].tensor, SN_MODIFY);
   }
@@ -101,7 +109,7 @@ static void reduce(maker *m, uint32_t step) {
 }
 
 static void copy_back(maker *m, bool accumulates) {
-  for (uint32_t p = 0; p < m->g.n_parameters && !m->mesh->view; p++) {
+  for (uint32_t p = 0; p < m->g.n_parameters && !m->view; p++) {
     if (m->made[p] == SN_NONE) continue;
     const sn__parameter *parameter = &m->g.parameters[p];
     sn__edit_step(&m->e, parameter->layer, SN_BACKWARD, SN_UNPACK, transfer(m, m->bucket_of[p], bytes_of(m, p)));
@@ -118,7 +126,7 @@ static void copy_update(maker *m, uint32_t step) {
     sn_access access = m->whole->accesses[s->first_access + i];
     bool gradient = m->g.gradient_of ? m->g.gradient_of[access.tensor] != SN_NONE
                                      : m->whole->tensors[access.tensor].role == SN_PARAMETER_GRADIENT;
-    if (!gradient || !m->mesh->view) sn__edit_take(&m->e, access);
+    if (!gradient || !m->view) sn__edit_take(&m->e, access);
   }
   for (uint32_t b = 0; b < m->n_buckets; b++) sn__edit_access(&m->e, m->buckets[b].tensor, SN_READ);
 }
@@ -141,7 +149,11 @@ static void write(maker *m, bool accumulates) {
 static sn_status prepare(maker *m, sn_iteration iteration, sn_err *err) {
   if (sn__groups_find(m->whole, iteration, &m->g, err) != SN_OK) return err->code;
   size_t parameters = (size_t)m->g.n_parameters + 1;
-  m->width = m->whole->net->recorded ? 1 : sn_precision_parameter_bytes(iteration.precision); /* cut in bytes */
+  m->masters = sn_iteration_keeps_masters(iteration);
+  m->view = m->mesh->view || m->masters;
+  m->width = m->whole->net->recorded ? 1 /* cut in bytes */
+             : m->masters            ? sn_iteration_kept_bytes(iteration)
+                                     : sn_precision_parameter_bytes(iteration.precision);
   m->bucket_of = calloc(parameters, sizeof *m->bucket_of);
   m->made = calloc(parameters, sizeof *m->made);
   m->buckets = calloc(parameters, sizeof *m->buckets);

@@ -13,13 +13,13 @@ const char *sn_shard_refuses(sn_iteration iteration) {
   const sn_mesh *mesh = &iteration.mesh;
   sn_optimizer kind = sn_optimizer_kind(iteration.optimizer);
   bool sharded = sn_mesh_size(mesh, SN_MESH_FSDP) > 1;
-  if (sn_iteration_keeps_masters(iteration) && sn_mesh_world(mesh) == sn_mesh_size(mesh, SN_MESH_DP))
-    return "bf16-master keeps shards in four bytes, and there are none; add --parallel fsdp=8, or ask for bf16";
-  if (sn_iteration_keeps_masters(iteration) && sn_mesh_size(mesh, SN_MESH_DP) > 1)
-    return "bf16-master with tp or pp is not simulated beside dp yet; ask for fsdp in the place of dp, or for bf16";
+  if (iteration.master && iteration.inference)
+    return "bf16-master keeps weights in four bytes for updates, and --inference has none; ask for bf16";
   if (sn_mesh_is_one(mesh)) return NULL;
-  if (sn_mesh_size(mesh, SN_MESH_PP) > 1 && sn_precision_is_amp(iteration.precision))
-    return "autocast of stages (pp) is not simulated yet; ask for bf16, or for fsdp";
+  if (sn_mesh_size(mesh, SN_MESH_PP) > 1 && sn_precision_is_amp(iteration.precision) &&
+      (sharded || mesh->schedule == SN_SCHEDULE_ZB_H1))
+    return "autocast of stages (pp) is of schedule=1f1b, gpipe and interleaved, without fsdp; ask for bf16, or for "
+           "those";
   if (sn_mesh_size(mesh, SN_MESH_PP) > 1 && sharded && mesh->schedule != SN_SCHEDULE_1F1B &&
       mesh->schedule != SN_SCHEDULE_GPIPE)
     return "stages of shards (pp with fsdp) are of schedule=1f1b and gpipe; others gather whole parts ahead, which is "

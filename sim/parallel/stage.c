@@ -71,7 +71,8 @@ static bool is_mine(const maker *m, uint32_t p) {
 /* ---- writing ---- */
 
 static uint32_t *slot_of(const maker *m, uint32_t micro, uint32_t tensor) {
-  bool alone = m->whole->tensors[tensor].role == SN_PARAMETER_GRADIENT && !m->masters;
+  const sn_tensor *t = &m->whole->tensors[tensor];
+  bool alone = (t->role == SN_PARAMETER_GRADIENT && !m->masters) || sn_tensor_is_weight_cast(t);
   return alone ? &m->only[tensor] : &m->copy[(size_t)micro * m->numbers + m->number[tensor]];
 }
 
@@ -135,6 +136,19 @@ static void add_in_place(maker *m, uint32_t tensor, uint32_t micro) {
   sn__edit_access(&m->e, copy_of(m, micro, tensor), SN_WRITE);
 }
 
+/* Autocast's copy of a weight: the first micro-batch makes it, and it stays to the end of the schedule, which is under one
+ * torch.autocast(). The whole's last forward step has all of them, a stage its own. */
+static void access_weight_cast(maker *m, sn_access access) {
+  bool is_there = m->only[access.tensor] != SN_NONE;
+  if (!is_mine(m, m->parts.of_layer[m->whole->tensors[access.tensor].layer])) return;
+  sn__edit_access(&m->e, copy_of(m, 0, access.tensor), is_there ? SN_READ : access.mode);
+}
+
+static void hold_weight_casts(maker *m) {
+  for (uint32_t t = 0; t < m->whole->n_tensors; t++)
+    if (sn_tensor_is_weight_cast(&m->whole->tensors[t]) && m->only[t] != SN_NONE) sn__edit_hold(&m->e, m->only[t]);
+}
+
 static void begin_step(maker *m, uint32_t step, uint32_t micro, sn__half half) {
   bool cut = half != SN__ALL && sn__halves_cut(&m->halves, step);
   sn__edit_copy_bare(&m->e, step);
@@ -171,7 +185,9 @@ static void copy_step(maker *m, uint32_t step, uint32_t micro, sn__half half) {
     sn_access access = m->whole->accesses[i];
     uint32_t left = half == SN__OF_WEIGHTS ? m->left[(size_t)micro * m->whole->n_accesses + i] : SN_NONE;
     if (!sn__halves_touch(&m->halves, half, step, access)) continue;
-    if (left != SN_NONE)
+    if (sn_tensor_is_weight_cast(&m->whole->tensors[access.tensor]))
+      access_weight_cast(m, access);
+    else if (left != SN_NONE)
       sn__edit_take(&m->e, (sn_access){.tensor = left, .mode = SN_READ, .held = access.held});
     else if (access.mode == SN_MODIFY)
       add_in_place(m, access.tensor, micro);
@@ -454,6 +470,7 @@ static sn_status write(maker *m) {
   if (!pipeline) return m->err->code;
   waits(m) ? write_entries(m, pipeline) : write_actions(m, pipeline);
   hold_losses(m);
+  hold_weight_casts(m);
   let_go(m, &m->sent_gradients);
   let_go(m, &m->received);
   write_updates(m);

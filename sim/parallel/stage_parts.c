@@ -69,6 +69,7 @@ static sn_status find_crossings(finder *f) {
     for (uint32_t i = 0; i < w->steps[s].n_accesses; i++) {
       sn_access access = w->accesses[w->steps[s].first_access + i];
       uint32_t *made_by = &f->maker[access.tensor];
+      if (sn_tensor_is_weight_cast(&w->tensors[access.tensor])) continue; /* who has the weights */
       if (access.mode == SN_WRITE && *made_by == SN_NONE) *made_by = p;
       if (*made_by == p || *made_by == SN_NONE) continue;
       if (s < w->first_backward && access.mode == SN_MODIFY) return fail_in_place(f, s);
@@ -102,6 +103,7 @@ static sn_status find_outputs(finder *f) {
     if (w->layers[step->layer].op != SN_SOFTMAX || f->parts->of_step[s] + 1 < f->parts->n) continue;
     for (uint32_t i = 0; i < step->n_accesses; i++) {
       sn_access access = w->accesses[step->first_access + i];
+      if (sn_tensor_is_weight_cast(&w->tensors[access.tensor])) continue;
       if (access.mode == SN_READ && !push(&f->parts->all[f->parts->n - 1].outputs, access.tensor, w->n_tensors))
         return sn_fail_memory(f->err);
     }

@@ -317,7 +317,10 @@ static const char *refuses_selective(sn_iteration iteration) {
   return NULL;
 }
 
-static const char *refuses_precision(sn_strategy strategy, sn_precision precision) {
+static const char *refuses_precision(sn_strategy strategy, sn_iteration iteration) {
+  const sn_precision precision = iteration.precision;
+  if (iteration.master && !sn_dialect_of(strategy.dialect)->eager)
+    return "bf16-master is of PyTorch's strategies; SuperNeurons' have bf16 and fp16";
   if (sn_precision_is_wide(precision) || sn_dialect_of(strategy.dialect)->eager) return NULL;
   if (sn_precision_is_amp(precision)) return "autocast is PyTorch's; SuperNeurons' strategies have bf16 and fp16";
   if (strategy.dialect == SN_DIALECT_SINGA || sn_strategy_is_system(strategy))
@@ -329,7 +332,7 @@ static const char *refuses_precision(sn_strategy strategy, sn_precision precisio
 const char *sn_strategy_refuses(sn_strategy strategy, sn_iteration iteration) {
   if (sn_iteration_accumulates(iteration) && strategy.dialect == SN_DIALECT_SINGA)
     return "SINGA updates a parameter right behind its gradient, so that no gradients are accumulated";
-  const char *why = refuses_precision(strategy, iteration.precision);
+  const char *why = refuses_precision(strategy, iteration);
   if (!why && strategy.recompute == SN_RECOMPUTE_SELECTIVE) why = refuses_selective(iteration);
   if (why) return why;
   if (*sn_iteration_freeze(iteration) && !sn_dialect_of(strategy.dialect)->eager)

@@ -167,13 +167,6 @@ static void try_batches(trial *t, const sn_options *options) {
   }
 }
 
-/* What has no calls in PyTorch is no advice. */
-static const char *refuses(sn_iteration iteration) {
-  const char *refused = sn_shard_refuses(iteration);
-  if (refused || !sn_iteration_keeps_masters(iteration)) return refused;
-  return "bf16-master is tried with fsdp, as PyTorch has it there alone; ask snsim --parallel about tp and pp without";
-}
-
 static void try_mesh(void *user, uint32_t number) {
   const search *s = user;
   trial *t = &s->trials[number];
@@ -181,7 +174,7 @@ static void try_mesh(void *user, uint32_t number) {
   options.planned = NULL; /* who watches is of one thread */
   options.iteration.mesh = t->mesh;
   if (sn_mesh_is_one(&t->mesh)) options.cluster = (sn_cluster){0};
-  const char *refused = refuses(options.iteration);
+  const char *refused = sn_shard_refuses(options.iteration);
   t->even = refused != NULL;
   t->arena = refused ? NULL : sn_arena_new();
   if (refused)
@@ -207,7 +200,7 @@ static sn_status add_mesh(search *s, const sn_mesh *mesh) {
 }
 
 /* DDP's gradients stand beside its buckets, or in them: both are asked about, but for pipelines, whose gradients are
- * added over micro-batches. Shards of stages are gathered for each micro-batch, or once an update. */
+ * added over micro-batches, and gradients in four bytes, which are buckets. Shards of stages are gathered for each micro-batch, or once an update. */
 static sn_status add_sizes(search *s, uint32_t pp, uint32_t tp, uint32_t fsdp, uint32_t dp) {
   sn_mesh mesh = {0};
   if (sn_mesh_resize(&mesh, SN_MESH_PP, pp, &mesh, s->err) != SN_OK ||
@@ -215,8 +208,8 @@ static sn_status add_sizes(search *s, uint32_t pp, uint32_t tp, uint32_t fsdp, u
       sn_mesh_resize(&mesh, SN_MESH_FSDP, fsdp, &mesh, s->err) != SN_OK ||
       sn_mesh_resize(&mesh, SN_MESH_DP, dp, &mesh, s->err) != SN_OK || add_mesh(s, &mesh) != SN_OK)
     return s->err->code;
-  bool stages = pp > 1 && fsdp > 1;
-  if (!stages && (dp == 1 || fsdp > 1 || pp > 1)) return SN_OK;
+  bool stages = pp > 1 && fsdp > 1, masters = s->wish->options->iteration.master;
+  if (!stages && (dp == 1 || fsdp > 1 || pp > 1 || masters)) return SN_OK;
   mesh.view = !stages;
   mesh.reshard = stages ? SN_RESHARD_NO : mesh.reshard;
   return sn_mesh_resize(&mesh, SN_MESH_DP, dp, &mesh, s->err) == SN_OK ? add_mesh(s, &mesh) : s->err->code;

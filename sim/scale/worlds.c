@@ -85,7 +85,13 @@ static sn_status play_all(search *s, const sn_mesh *mesh, const sn_options *opti
   return s->err->code;
 }
 
-/* What cannot be asked of one GPU alone is a row that says so. */
+/* Stages whose number the micro-batches of an update are no multiple of (sim/parallel/pipeline.h). */
+static bool is_uneven(sn_iteration iteration) {
+  uint32_t stages = sn_mesh_size(&iteration.mesh, SN_MESH_PP);
+  return sn_mesh_chunks(&iteration.mesh) > 1 && sn_iteration_batches(iteration) % stages != 0;
+}
+
+/* What cannot be asked of one GPU alone, or of a number of stages, is a row that says so. */
 static sn_status try_size(search *s, uint32_t world) {
   sn_options options = *s->wish->options;
   sn_mesh *mesh = &options.iteration.mesh;
@@ -93,8 +99,11 @@ static sn_status try_size(search *s, uint32_t world) {
   if (sn_mesh_resize(s->wish->scheme, axis_of(s), world / others_of(s), mesh, s->err) != SN_OK) return s->err->code;
   if (sn_mesh_is_one(mesh)) options.cluster = (sn_cluster){0};
   const char *refused = sn_shard_refuses(options.iteration);
+  const bool uneven = !refused && is_uneven(options.iteration);
+  if (uneven)
+    refused = "interleaved has rounds of as many micro-batches as stages; --accumulate is no multiple of them";
   if (!refused) return play_all(s, mesh, &options);
-  if (world > others_of(s)) return sn_fail(s->err, SN_BAD_USAGE, "%s", refused);
+  if (!uneven && world > others_of(s)) return sn_fail(s->err, SN_BAD_USAGE, "%s", refused);
   add(s, mesh, s->wish->strategies[0])->refused = refused;
   return SN_OK;
 }

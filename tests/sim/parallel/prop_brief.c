@@ -59,7 +59,8 @@ static void throw(question * q, uint64_t *dice, sn_err *err) {
   q->n_strategies = 2;
   q->options = (sn_options)SN_OPTIONS_INIT;
   q->options.iteration.accumulate = prng_from(dice, stages, 6 * stages + 20);
-  q->options.iteration.precision = prng_chance(dice, 50) ? SN_BF16 : SN_FP32;
+  static const sn_precision precisions[] = {SN_BF16, SN_FP32, SN_AMP_BF16};
+  q->options.iteration.precision = precisions[prng_below(dice, sizeof precisions / sizeof *precisions)];
   sn_optimizer_parse(optimizers[prng_below(dice, 3)], &q->options.iteration.optimizer, err);
   sn_mesh_parse(mesh, &q->options.iteration.mesh, err);
   q->options.iteration.master = q->options.iteration.precision == SN_BF16 &&

@@ -1,0 +1,187 @@
+"""The lines in PyTorch of answers about several GPUs, and of weights in four bytes, are executed as the screen has them: on a CPU, with process
+groups that talk to nobody. Skipped without PyTorch."""
+import contextlib
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import unittest
+import warnings
+
+SOURCES = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+PROGRAM = os.environ.get("SNSIM_BINARY") or os.path.join(SOURCES, "build", "snsim")
+sys.path.insert(0, os.path.join(SOURCES, "bench"))
+os.environ["TORCH_CPP_LOG_LEVEL"] = "ERROR"
+warnings.simplefilter("ignore")
+
+if importlib.util.find_spec("torch") is None:
+    print("skipped: no PyTorch")
+    sys.exit(77)
+
+import torch  # noqa: E402
+import torch.distributed as dist  # noqa: E402
+from torch.nn import functional as F  # noqa: E402
+from torch.testing._internal.distributed.fake_pg import FakeStore  # noqa: E402
+from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
+
+from parallel import networks, pipelines  # noqa: E402
+
+SMALL = "llm:4,256,4,4,704,512"
+LIVE = ("parameters", "buffers", "gradients", "optimizer", "activations", "temporary")
+
+
+class Activations(TorchDispatchMode):
+    """How often a SiLU is computed."""
+
+    def __init__(self):
+        super().__init__()
+        self.count = 0
+
+    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
+        self.count += operation is torch.ops.aten.silu.default
+        return operation(*args, **(kwargs or {}))
+
+
+def ask(net, *more, strategy="pytorch"):
+    """The lines of the first change, and the bytes that live at the peak of the one strategy."""
+    asked = [PROGRAM, "--net", net, "--gpu", "h100", "--strategy", strategy, "--no-db", "--json", *more]
+    said = json.loads(subprocess.run(asked, stdout=subprocess.PIPE, check=True, universal_newlines=True).stdout)
+    live = said["results"][0]["live_at_peak"]
+    return said["answer"]["changes"][0]["calls"], sum(live[part] for part in LIVE)
+
+
+@contextlib.contextmanager
+def ranks(world, rank=0):
+    dist.init_process_group("fake", store=FakeStore(), rank=rank, world_size=world)
+    try:
+        yield
+    finally:
+        dist.destroy_process_group()
+
+
+def of_a_cpu(lines):
+    """An optimizer is foreach by itself on a GPU only."""
+    return "\n".join(lines).replace('"cuda"', '"cpu"').replace("AdamW(masters)", "AdamW(masters, foreach=True)")
+
+
+class Masters(unittest.TestCase):
+    """Weights and gradients in four bytes beside weights of two."""
+
+    def measure(self, lines, batches, tokens):
+        behind = next(i for i, line in enumerate(lines) if line.startswith("# behind"))
+        model = networks.Titan(4, 256, 4, 4, 704, 512, networks.NORMS["transformers"])
+        names = {"torch": torch, "model": model}
+        exec(of_a_cpu(lines[:behind]), names)  # pylint: disable=exec-used
+        given = torch.zeros(batches, 2, tokens, dtype=torch.int64)
+        labels, masters = given.clone(), names["masters"]
+        tracker = pipelines.tracker_of(model, names["optimizer"], [given, labels, *masters, *(m.grad for m in masters)])
+        with tracker:
+            for i in range(2):
+                if i:
+                    tracker._peak_mem = {device: now["Total"] for device, now in tracker.get_tracker_snapshot().items()}
+                    tracker._peak_mem_snap = tracker.get_tracker_snapshot()
+                for x, y in zip(given, labels):
+                    (F.cross_entropy(model(x).flatten(0, 1), y.flatten()) / batches).backward()
+                exec(of_a_cpu(lines[behind:]), names)  # pylint: disable=exec-used
+        (peak,) = tracker.get_tracker_snapshot("peak").values()
+        self.assertTrue(all(p.dtype == torch.bfloat16 and p.grad is None for p in model.parameters()))
+        self.assertTrue(all(m.dtype == torch.float32 and m.grad.dtype == torch.float32 for m in masters))
+        return peak["Total"]
+
+    def compare(self, more, batches, tokens, error):
+        lines, said = ask(SMALL, "--sequence", str(tokens), "--batch", "2", "--accumulate", str(batches), "--precision", "bf16-master", *more)
+        self.assertEqual(said - self.measure(lines, batches, tokens), error, more)
+
+    def test_one_gpu(self):
+        self.compare(["--optimizer", "adamw"], 1, 64, 4)  # the loss, which is held here until the update
+        self.compare(["--optimizer", "adamw"], 3, 64, 4 - 4096)  # tokens and labels of two more batches
+        self.compare(["--optimizer", "adamw:impl=fused"], 1, 256, 2560)  # in backward
+
+    def test_ddp(self):
+        for batches, error in ((1, 4), (3, 4 - 4096)):
+            with ranks(4):
+                self.compare(["--parallel", "dp=4", "--optimizer", "adamw"], batches, 64, error)
+
+    def test_gradients_are_sums(self):
+        """Updates of three batches are those of float32 with the mean of their gradients."""
+        lines, _ = ask(SMALL, "--sequence", "64", "--batch", "2", "--accumulate", "3", "--precision", "bf16-master", "--optimizer", "sgd")
+        behind = next(i for i, line in enumerate(lines) if line.startswith("# behind"))
+        torch.manual_seed(1)
+        model = torch.nn.Linear(8, 8, bias=False)
+        names = {"torch": torch, "model": model, "lr": 0.5}
+        exec(of_a_cpu(lines[:behind]), names)  # pylint: disable=exec-used
+        before, inputs = names["masters"][0].clone(), torch.randn(3, 4, 8).bfloat16()
+        for x in inputs:
+            (model(x).sum() / 3).backward()
+        exec(of_a_cpu(lines[behind:]), names)  # pylint: disable=exec-used
+        means = torch.stack([x.float().sum(0) for x in inputs]).mean(0)
+        torch.testing.assert_close(names["masters"][0], before - 0.5 * means.expand(8, 8), rtol=0.01, atol=0.01)
+        self.assertTrue(torch.equal(model.weight, names["masters"][0].bfloat16()))
+        self.assertFalse(names["masters"][0].grad.any())
+
+
+@unittest.skipIf(importlib.util.find_spec("transformers") is None, "no transformers")
+class Stages(unittest.TestCase):
+    """Pipelines of transformers' Llama: two steps of the schedule, and updates."""
+
+    NET, BATCHES, TOKENS = "llama:layers=4,hidden=64,heads=4,ffn=128,vocabulary=128", 4, 16
+
+    def run_stage(self, mesh, precision, rank, world, stage, strategy="pytorch"):
+        import transformers  # pylint: disable=import-outside-toplevel
+        config = transformers.LlamaConfig(vocab_size=128, hidden_size=64, intermediate_size=128, num_hidden_layers=4,
+                                          num_attention_heads=4, num_key_value_heads=4, use_cache=False)
+        lines, _ = ask(self.NET, "--sequence", str(self.TOKENS), "--batch", "2", "--accumulate", str(self.BATCHES), "--parallel", mesh,
+                       "--precision", precision, "--optimizer", "adamw", strategy=strategy)
+        behind = next((i for i, line in enumerate(lines) if line.startswith("# behind")), len(lines))
+        given = torch.zeros(self.BATCHES * 2, self.TOKENS, dtype=torch.int64)
+        names = {"torch": torch, "model": transformers.LlamaForCausalLM(config), "x": given[:2], "device": torch.device("cpu"), "rank": rank,
+                 "loss": lambda y, target: F.cross_entropy((y if torch.is_tensor(y) else y[0]).flatten(0, 1).float(), target.flatten())}
+        with ranks(world, rank):
+            exec(of_a_cpu(lines[:behind]), names)  # pylint: disable=exec-used
+            optimizer = names.get("optimizer") or torch.optim.AdamW(names["model"].parameters())
+            for _ in range(2):
+                with Activations() as activations:
+                    names["schedule"].step(*[given] * (stage == 0), **{"target": given} if stage == 1 else {}, return_outputs=False)
+                if behind < len(lines):
+                    exec(of_a_cpu(lines[behind:]), names)  # pylint: disable=exec-used
+                else:
+                    optimizer.step()
+                    optimizer.zero_grad()
+        names["computed"] = activations.count
+        return names
+
+    def parts(self, mesh, precision="fp32", strategy="pytorch"):
+        """What the lines make on the first rank of both stages."""
+        each = 1
+        for word in mesh.split(","):
+            key, _, size = word.partition("=")
+            each *= int(size) if key in ("fsdp", "dp") else 1
+        for stage in range(2):
+            yield self.run_stage(mesh, precision, stage * each, 2 * each, stage, strategy)
+
+    def test_alone(self):
+        for names in self.parts("pp=2,schedule=zb-h1"):
+            self.assertTrue(all(p.grad is None for p in names["model"].parameters()))
+
+    def test_some_blocks_run_again(self):
+        """A trace of the model would have lost its checkpoints."""
+        computed = [names["computed"] for names in self.parts("pp=2", strategy="pytorch+recompute=units:3")]
+        self.assertEqual(computed, [2 * self.BATCHES + 2 * self.BATCHES, 2 * self.BATCHES + self.BATCHES])
+
+    def test_shards(self):
+        for mesh, precision in (("pp=2,fsdp=2", "fp32"), ("pp=2,fsdp=2,reshard=no", "bf16-master")):
+            for names in self.parts(mesh, precision):
+                part = names["part"]
+                kinds = [type(m).__name__ for _, m in part.named_modules() if type(m).__name__.startswith("FSDP")]
+                self.assertEqual(len(kinds), 3, kinds)  # two blocks and the part
+                self.assertTrue(all(p.dtype == torch.float32 and type(p).__name__ == "DTensor" for p in part.parameters()))
+
+    def test_masters(self):
+        for names in self.parts("pp=2,dp=2", "bf16-master"):
+            self.assertTrue(all(p.dtype == torch.bfloat16 and p.grad is None for p in names["params"]))
+            self.assertTrue(all(m.dtype == torch.float32 and not m.grad.any() for m in names["masters"]))
+
+
+if __name__ == "__main__":
+    unittest.main()
