@@ -41,24 +41,6 @@ const sn_result *sn_report_smallest(const sn_run *run) {
   return best;
 }
 
-static bool keeps_masters(const sn_run *run) {
-  sn_iteration iteration = {0};
-  sn_err unknown = SN_ERR_INIT;
-  return sn_iteration_parse_precision(run->conditions.precision, &iteration, &unknown) == SN_OK &&
-         sn_mesh_parse(run->conditions.parallel, &iteration.mesh, &unknown) == SN_OK &&
-         sn_iteration_keeps_masters(iteration);
-}
-
-/* What a store says may be the word of a newer snsim. */
-static const char *state_name(const sn_run *run) {
-  if (sn_net_is_recording(run->net)) return "optimizer's states";
-  sn_optimizer optimizer;
-  sn_err unknown = SN_ERR_INIT;
-  return sn_optimizer_parse(run->conditions.optimizer, &optimizer, &unknown) == SN_OK
-             ? sn_optimizer_state_name(optimizer)
-             : "optimizer state";
-}
-
 void sn_report_seen(const sn_device *d, FILE *out) {
   char least[SN_UNIT_TEXT], most[SN_UNIT_TEXT];
   if (!d->library_context_seen[0]) return;
@@ -66,47 +48,6 @@ void sn_report_seen(const sn_device *d, FILE *out) {
   sn_print_bytes(d->library_context_seen[1], most);
   bool one = strcmp(least, most) == 0;
   fprintf(out, one ? "; %s seen" : "; %s to %s seen", least, most);
-}
-
-/* Of a known GPU whose rows count with its own figure, and not with --context's. */
-static void print_seen(const sn_run *run, const sn_result *r, FILE *out) {
-  sn_device device;
-  sn_err unknown = SN_ERR_INIT;
-  if (!sn_device_is_known(run->gpu) || sn_device_load(run->gpu, &device, &unknown) != SN_OK) return;
-  if (r->context_bytes == device.library_context_bytes) sn_report_seen(&device, out);
-}
-
-/* PyTorch makes the gradients of parameters as they come, and has nothing beside the graph but BN's running figures. */
-static void print_resident(const sn_run *run, const sn_result *r, FILE *out) {
-  char text[SN_UNIT_TEXT];
-  char states[64];
-  const sn_persistent *p = &r->persistent;
-  const char *state = state_name(run);
-  const bool masters = keeps_masters(run);
-  bool pytorch = sn_live_total(&r->live) > 0;
-  fprintf(out, "%s: context %s", pytorch ? "in PyTorch" : "always resident", sn_print_bytes(r->context_bytes, text));
-  if (pytorch && r->reserved_bytes) {
-    fputs(" (libraries in use", out);
-    print_seen(run, r, out);
-    fputs(")", out);
-  }
-  sn_live_print_size(out, "parameters", p->parameters);
-  sn_live_print_size(out, "gradients", p->parameter_gradients);
-  snprintf(states, sizeof states, "%s%s%s", masters ? "float32 weights" : "", masters && *state ? " and " : "", state);
-  sn_live_print_size(out, states, p->optimizer_state);
-  sn_live_print_size(out, pytorch ? "buffers" : "masks and statistics", p->auxiliary);
-  sn_live_print_size(out, "input", p->input_batch);
-  sn_live_print_size(out, "labels", p->labels);
-  fputs("\n", out);
-}
-
-/* Once for every graph among the results. */
-static void print_residents(const sn_run *run, FILE *out) {
-  for (uint32_t i = 0; i < run->n_results; i++) {
-    bool seen = false;
-    for (uint32_t k = 0; k < i; k++) seen |= run->results[k].graph == run->results[i].graph;
-    if (!seen) print_resident(run, &run->results[i], out);
-  }
 }
 
 static void print_net(const sn_run *run, FILE *out) {
@@ -196,7 +137,7 @@ static void print_setting(const sn_run *run, const struct sn_cluster *cluster, F
   if (run->host_memory_bytes) sn_live_print_size(f, "host memory of at most", run->host_memory_bytes);
   if (strcmp(run->costs, "measured") == 0) fprintf(f, ", %.0f %% of the compute time measured", 100 * known_share(run));
   fputs("\n", f);
-  print_residents(run, f);
+  sn_live_print_residents(run, f);
   sn_gpus_print(run, cluster, f);
   if (run->conditions.inference)
     fputs("nothing is kept for a backward pass, so there is nothing to offload or to recompute\n", f);
@@ -559,7 +500,7 @@ static sn_run without_answered(const sn_run *run) {
 static void print_between(const sn_run *run, const sn_run *rest, FILE *out) {
   sn_run pytorch = *run;
   pytorch.n_results = 1;
-  print_resident(run, &run->results[0], out);
+  sn_live_print_resident(run, &run->results[0], out);
   sn_live_print(&pytorch, out);
   fprintf(out, "\nin SuperNeurons' runtime (2018), %" PRIu32 " combinations: snsim help superneurons\n",
           rest->n_results);
