@@ -181,7 +181,7 @@ static void print_all(const sn_question *q, const sn_ways *ways, const sn_out *o
         "goes below\n"
         "each with its fastest batch; those on the front with that too\n",
         f);
-  sn_gpus_print_notes(&q->options.iteration.mesh, f);
+  sn_gpus_print_notes(q->net, &q->options.iteration.mesh, f);
 }
 
 /* ---- JSON ---- */

@@ -146,7 +146,7 @@ static sn_status print_all(const asked *a, const sn_out *out, sn_err *err) {
   fputs("\n", out->stream);
   if (print_table(a, out, err) != SN_OK) return err->code;
   fputs("\n", out->stream);
-  sn_gpus_print_notes(&a->scheme, out->stream);
+  sn_gpus_print_notes(a->q.net, &a->scheme, out->stream);
   return SN_OK;
 }
 

@@ -94,9 +94,9 @@ sn_status sn_gpus_print_calls(const sn_question *q, const sn_net *net, const sn_
   return err->code;
 }
 
-void sn_gpus_print_notes(const sn_mesh *mesh, FILE *out) {
+void sn_gpus_print_notes(const sn_net *net, const sn_mesh *mesh, FILE *out) {
   char text[SN_BAND_TEXT];
-  sn_band_of_shared(mesh, text);
+  sn_band_of_memory(net, mesh, true, text);
   fputs("exposed: transfers that nothing hides; MFU: of the GPU's peak what the model itself multiplies\n", out);
   fprintf(out, "%s;\n", text);
   fputs("times: no measurement of this kind, of several GPUs (docs/truth.md)\n", out);

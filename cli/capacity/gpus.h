@@ -39,6 +39,6 @@ sn_status sn_gpus_print_calls(const sn_question *q, const sn_net *net, const sn_
                               uint32_t accumulate, FILE *out, sn_err *err);
 
 /* What the columns are, and how far they are from what was measured. */
-void sn_gpus_print_notes(const sn_mesh *mesh, FILE *out);
+void sn_gpus_print_notes(const sn_net *net, const sn_mesh *mesh, FILE *out);
 
 #endif

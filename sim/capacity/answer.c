@@ -168,12 +168,8 @@ static sn_status add_time_band(const finder *f, sn_answer *answer) {
 static sn_status add_bands(const finder *f, sn_answer *answer) {
   char text[SN_BAND_TEXT];
   const sn_asked *a = &f->wish->asked;
-  if (a->net->recorded)
-    sn_band_of_recording(text);
-  else if (!sn_mesh_is_one(&a->options->iteration.mesh))
-    sn_band_of_shared(&a->options->iteration.mesh, text);
-  else
-    sn_band_of_memory(text);
+  const sn_mesh *mesh = &a->options->iteration.mesh;
+  sn_band_of_memory(a->net, mesh, !sn_mesh_is_one(mesh), text);
   answer->memory_band = sn_arena_text(f->arena, text);
   return answer->memory_band ? add_time_band(f, answer) : sn_fail_memory(f->err);
 }

@@ -40,26 +40,37 @@ bool sn_band_is_of_another(const sn_band *band) {
   return strcmp(band->card, another) == 0;
 }
 
-void sn_band_of_memory(char text[SN_BAND_TEXT]) {
+static void print_totals(char text[SN_BAND_TEXT]) {
   const sn_band *b = &bands[0];
   double share = b->nine_of_ten < 0.01 ? 0.01 : b->nine_of_ten; /* finer than anybody asks */
   snprintf(text, SN_BAND_TEXT, "tensors within %.2g %% of PyTorch's on 9 of 10 of %" PRIu32 " totals", share, b->rows);
 }
 
-void sn_band_of_shared(const sn_mesh *mesh, char text[SN_BAND_TEXT]) {
-  if (mesh->zero > 0) {
-    snprintf(text, SN_BAND_TEXT,
-             "states as ZeRO's paper has them; DeepSpeed's buffers, 5e8 elements each unless configured, come on top");
-    return;
-  }
+static void print_shared(char text[SN_BAND_TEXT]) {
   snprintf(text, SN_BAND_TEXT,
            "tensors within %.2g %% of PyTorch's in %d of %d questions of several GPUs, worst %.1f %%",
            SN_BAND_SHARED_WITHIN, SN_BAND_SHARED_NEAR, SN_BAND_SHARED, SN_BAND_SHARED_WORST);
 }
 
-void sn_band_of_recording(char text[SN_BAND_TEXT]) {
-  snprintf(text, SN_BAND_TEXT, "tensors equal PyTorch's tracker to the byte in %d of %d recordings",
-           SN_BAND_RECORDINGS_EQUAL, SN_BAND_RECORDINGS);
+static void print_recordings(bool shared, char text[SN_BAND_TEXT]) {
+  if (shared)
+    snprintf(text, SN_BAND_TEXT, "tensors equal PyTorch's trackers to the byte in %d of %d recordings on several GPUs",
+             SN_BAND_SHARED_RECORDINGS, SN_BAND_SHARED_RECORDINGS);
+  else
+    snprintf(text, SN_BAND_TEXT, "tensors equal PyTorch's tracker to the byte in %d of %d recordings",
+             SN_BAND_RECORDINGS_EQUAL, SN_BAND_RECORDINGS);
+}
+
+void sn_band_of_memory(const sn_net *net, const sn_mesh *mesh, bool several, char text[SN_BAND_TEXT]) {
+  if (mesh->zero > 0)
+    snprintf(text, SN_BAND_TEXT,
+             "states as ZeRO's paper has them; DeepSpeed's buffers, 5e8 elements each unless configured, come on top");
+  else if (net->recorded)
+    print_recordings(several, text);
+  else if (several)
+    print_shared(text);
+  else
+    print_totals(text);
 }
 
 /* ---- times ---- */

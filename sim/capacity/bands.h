@@ -39,18 +39,18 @@ enum { SN_BAND_TEXT = 120, SN_BANDS_TEXT = 800 };
 
 /* Recordings whose peaks were compared with PyTorch's tracker (docs/measured/record.md), and how many are equal. */
 enum { SN_BAND_RECORDINGS = 145, SN_BAND_RECORDINGS_EQUAL = 144 };
-void sn_band_of_recording(char text[SN_BAND_TEXT]);
+/* Of recordings that several GPUs share (docs/measured/parallel.md, "Recordings") all are equal. */
+enum { SN_BAND_SHARED_RECORDINGS = 99 };
 
 /* Questions about one of several GPUs whose totals were compared with PyTorch's trackers on process groups that talk to
  * nobody (docs/measured/parallel.md), how many are nearer than so many percent, and the worst, in percent. */
 enum { SN_BAND_SHARED = 80, SN_BAND_SHARED_NEAR = 63 };
 #define SN_BAND_SHARED_WITHIN 0.01
 #define SN_BAND_SHARED_WORST  0.4
-/* DeepSpeed's buffers are not in what zero takes. */
-void sn_band_of_shared(const sn_mesh *mesh, char text[SN_BAND_TEXT]);
-
-/* "tensors within 0.01 % of PyTorch's on 9 of 10 of 193 totals" */
-void sn_band_of_memory(char text[SN_BAND_TEXT]);
+/* The band of bytes: "tensors within 0.01 % of PyTorch's on 9 of 10 of 193 totals"; of recordings, and of several GPUs, how
+ * many were equal or near. DeepSpeed's buffers are not in what zero takes. `several`: GPUs are asked about, of which the
+ * mesh may be yet to be found. */
+void sn_band_of_memory(const sn_net *net, const sn_mesh *mesh, bool several, char text[SN_BAND_TEXT]);
 
 /* What is timed. */
 typedef struct sn_timed {

@@ -184,7 +184,7 @@ static bool read_value(const key *k, const char *text, uint64_t *value) {
   sn_err ignored = SN_ERR_INIT;
   char *end;
   for (const word *w = k->words; w && w->word; w++)
-    if (strcmp(w->word, text) == 0) return *value = w->value, true;
+    if (sn_text_same(w->word, text)) return *value = w->value, true;
   if (k->kind == KEY_FLAG) return false;
   if (k->kind == KEY_SCHEDULE) return read_chunks(text, value);
   if (k->kind == KEY_BYTES)

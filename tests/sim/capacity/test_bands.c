@@ -97,6 +97,21 @@ static void shared_are_those_of_the_document(void **state) {
   free(text);
 }
 
+/* Cells of "Recordings", each a total that is equal; an empty one was not asked. */
+static void shared_recordings_are_those_of_the_document(void **state) {
+  char *text = document(SNSIM_SOURCE_DIR "/docs/measured/parallel.md");
+  const char *line = strstr(text, "| network, batch x tokens | mesh | float32 |");
+  int totals = 0;
+  (void)state;
+  assert_non_null(line);
+  for (int row = 0; *line == '|'; row++, line = strchr(line, '\n') + 1)
+    for (const char *at = line; row > 1 && *at != '\n'; at++)
+      totals += strncmp(at, "| ", 2) == 0 && strspn(at + 2, "0123456789,") > 5 &&
+                at[2 + strspn(at + 2, "0123456789,")] == ' ';
+  assert_int_equal(totals, SN_BAND_SHARED_RECORDINGS);
+  free(text);
+}
+
 static sn_timed timed(const char *card, const char *strategy, sn_precision precision) {
   sn_timed t = {.precision = precision};
   sn_err err = SN_ERR_INIT;
@@ -222,11 +237,16 @@ static void bands_that_overlap_are_alike(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(bands_are_those_of_the_document),     cmocka_unit_test(recordings_are_those_of_the_document),
-      cmocka_unit_test(shared_are_those_of_the_document),    cmocka_unit_test(times_say_what_was_measured),
-      cmocka_unit_test(what_nobody_measured_says_so),        cmocka_unit_test(a_card_without_rows_is_as_one_left_out),
-      cmocka_unit_test(shares_have_the_digits_of_the_table), cmocka_unit_test(any_card_has_the_widest_band),
-      cmocka_unit_test(rows_that_differ_are_counted),        cmocka_unit_test(bands_that_overlap_are_alike)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(bands_are_those_of_the_document),
+                                     cmocka_unit_test(recordings_are_those_of_the_document),
+                                     cmocka_unit_test(shared_are_those_of_the_document),
+                                     cmocka_unit_test(shared_recordings_are_those_of_the_document),
+                                     cmocka_unit_test(times_say_what_was_measured),
+                                     cmocka_unit_test(what_nobody_measured_says_so),
+                                     cmocka_unit_test(a_card_without_rows_is_as_one_left_out),
+                                     cmocka_unit_test(shares_have_the_digits_of_the_table),
+                                     cmocka_unit_test(any_card_has_the_widest_band),
+                                     cmocka_unit_test(rows_that_differ_are_counted),
+                                     cmocka_unit_test(bands_that_overlap_are_alike)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
