@@ -75,7 +75,7 @@ class Masters(unittest.TestCase):
         exec(of_a_cpu(lines[:behind]), names)  # pylint: disable=exec-used
         given = torch.zeros(batches, 2, tokens, dtype=torch.int64)
         labels, masters = given.clone(), names["masters"]
-        tracker = pipelines.tracker_of(model, names["optimizer"], [given, labels, *masters, *(m.grad for m in masters)])
+        tracker = pipelines.tracker_of([model], names["optimizer"], [given, labels, *masters, *(m.grad for m in masters)])
         with tracker:
             for i in range(2):
                 if i:
