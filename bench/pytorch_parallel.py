@@ -435,8 +435,10 @@ def answer(options):
         mesh = meshes.Mesh(options.parallel)
     except ValueError as error:
         fail(2, error)
-    if mesh.tp > 1 and not options.net.startswith("llm:"):
-        fail(2, f"tp is measured of llm networks, and {options.net} is none")
+    if mesh.tp > 1 and not options.net.startswith(("llm:", *LLAMAS)):
+        fail(2, f"tp is measured of llm networks, {', '.join(LLAMAS)}, and {options.net} is none")
+    if mesh.tp > 1 and not mesh.splits_sequence and not options.net.startswith("llm:"):
+        fail(2, f"sequence=whole is measured of llm networks, and {options.net} is none")
     if options.device == "cuda" and mesh.tp > 1:
         fail(2, "--device cuda measures no tp, which needs tensors with values")
     if options.device == "cpu" and options.precision == "amp-bf16":
