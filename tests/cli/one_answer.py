@@ -170,8 +170,9 @@ def check(dice):
     return asked, answer["verdict"]
 
 
-def main():
-    first, count = int(os.environ.get("SN_SEED", "1")), int(os.environ.get("SN_ANSWERS", case_count(12)))
+def try_questions(own, check, said):
+    """`check` takes dice and returns what it asked and the verdict; `said` is what was typed for the question of some dice."""
+    first, count = int(os.environ.get("SN_SEED", "1")), int(os.environ.get("SN_ANSWERS", case_count(own)))
     print(f"SN_SEED={first}")
     wrong, verdicts = 0, {}
     with tempfile.TemporaryDirectory() as home:
@@ -179,18 +180,21 @@ def main():
         os.environ.pop("XDG_DATA_HOME", None)
         os.chdir(home)
         for seed in range(first, first + count):
-            dice = random.Random(seed)
             try:
-                _, verdict = check(dice)
+                _, verdict = check(random.Random(seed))
                 verdicts[verdict] = verdicts.get(verdict, 0) + 1
             except Wrong as error:
                 wrong += 1
-                words, batch = question(random.Random(seed))
-                print(f"seed {seed}: snsim {' '.join(words)} --batch {batch}\n    {error}", flush=True)
+                print(f"seed {seed}: snsim {' '.join(said(random.Random(seed)))}\n    {error}", flush=True)
     told = ", ".join(f"{n} {v}" for v, n in sorted(verdicts.items()))
     print(f"{count} questions ({told}), {'no contradictions' if not wrong else f'{wrong} contradict themselves'}")
     sys.exit(wrong > 0)
 
 
+def typed_of(dice):
+    words, batch = question(dice)
+    return [*words, "--batch", str(batch)]
+
+
 if __name__ == "__main__":
-    main()
+    try_questions(12, check, typed_of)

@@ -9,13 +9,11 @@ import random
 import re
 import subprocess
 import sys
-import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 
-from cases import case_count  # noqa: E402
 import one_answer  # noqa: E402
-from one_answer import Wrong, check_options, check_screen, expect  # noqa: E402
+from one_answer import check_options, check_screen, expect, try_questions  # noqa: E402
 
 DECODERS = ["llm:4,256,8,8,704,512", "llm:6,512,8,4,1408,2048", "llama:7b", "qwen2.5:0.5b", "megatron:layers=4,hidden=512,heads=8"]
 NETS = [*DECODERS, "gpt2", "vit_b_16", "resnet50", "bert_base", "vgg16", "lenet"]
@@ -23,7 +21,7 @@ CLUSTERS = ["h100x8", "dgx_a100", "rtx4090x8", "h200x8"]
 PRECISIONS = ["fp32", "bf16", "bf16", "bf16-master", "amp-bf16"]
 OPTIMIZERS = ["momentum", "adam", "adamw", "adamw,impl=fused", "sgd"]
 KEYS = {"fsdp": ["", "", "", "reshard=no", "keep-last=yes", "prefetch=2", "reduce=fp32", "sync=each"],
-        "dp": ["", "", "view=yes", "bucket=1MiB", "zero=1", "zero=2"], "tp": ["", "", "loss=whole", "gathered=again"],
+        "dp": ["", "", "view=yes", "bucket=1MiB", "zero=1", "zero=2"], "tp": ["", "", "loss=whole", "gathered=again", "sequence=whole"],
         "pp": ["", "", "schedule=gpipe", "schedule=zb-h1", "schedule=interleaved:2"]}
 STRATEGIES = ["pytorch", "pytorch", "pytorch", "pytorch+recompute=units", "pytorch+offload"]
 
@@ -236,26 +234,5 @@ def check(dice):
     return words, answer["verdict"]
 
 
-def main():
-    first, count = int(os.environ.get("SN_SEED", "1")), int(os.environ.get("SN_ANSWERS", case_count(20)))
-    print(f"SN_SEED={first}")
-    wrong, verdicts = 0, {}
-    with tempfile.TemporaryDirectory() as home:
-        os.environ.update(HOME=home, LC_ALL="C.UTF-8", NO_COLOR="1")
-        os.environ.pop("XDG_DATA_HOME", None)
-        os.chdir(home)
-        for seed in range(first, first + count):
-            dice = random.Random(seed)
-            try:
-                _, verdict = check(dice)
-                verdicts[verdict] = verdicts.get(verdict, 0) + 1
-            except Wrong as error:
-                wrong += 1
-                print(f"seed {seed}: snsim {' '.join(typed(question(random.Random(seed))))}\n    {error}", flush=True)
-    told = ", ".join(f"{n} {v}" for v, n in sorted(verdicts.items()))
-    print(f"{count} questions ({told}), {'no contradictions' if not wrong else f'{wrong} contradict themselves'}")
-    sys.exit(wrong > 0)
-
-
 if __name__ == "__main__":
-    main()
+    try_questions(20, check, lambda dice: typed(question(dice)))

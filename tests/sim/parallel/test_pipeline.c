@@ -120,23 +120,37 @@ static void first_stage_of_interleaved(void **state) {
   sn_pipeline_free(pipeline);
 }
 
-static const char *as_text(const sn_pipeline *pipeline, uint32_t stage, char *text, size_t room) {
+static char *as_text(const sn_pipeline *pipeline, uint32_t stage) {
   const sn_pipeline_entry *list = sn_pipeline_list(pipeline, stage);
-  size_t used = 0;
-  for (uint32_t i = 0; i < pipeline->n_entries && used < room; i++) {
-    used += (size_t)snprintf(text + used, room - used, "%s%c%u", i ? " " : "", "FBW"[list[i].pass], list[i].micro);
-    if (list[i].chunk > 0 && used < room) used += (size_t)snprintf(text + used, room - used, ".%u", list[i].chunk);
+  char *text = calloc(pipeline->n_entries, 16);
+  assert_non_null(text);
+  for (uint32_t i = 0; i < pipeline->n_entries; i++) {
+    char *end = text + strlen(text);
+    end += snprintf(end, 16, "%s%c%u", i ? " " : "", "FBW"[list[i].pass], list[i].micro);
+    if (list[i].chunk > 0) snprintf(end, 8, ".%u", list[i].chunk);
   }
   return text;
 }
 
+typedef struct listed {
+  sn_pipeline_kind kind;
+  uint32_t stages, micros, chunks, stage;
+  const char *list;
+} listed;
+
+static void check_lists(const listed *cases, size_t n, char *(*told)(const sn_pipeline *pipeline, uint32_t stage)) {
+  for (size_t i = 0; i < n; i++) {
+    sn_pipeline *pipeline = made(cases[i].kind, cases[i].stages, cases[i].micros, cases[i].chunks);
+    char *text = told(pipeline, cases[i].stage);
+    assert_string_equal(text, cases[i].list);
+    free(text);
+    sn_pipeline_free(pipeline);
+  }
+}
+
 static void lists(void **state) {
   (void)state;
-  static const struct {
-    sn_pipeline_kind kind;
-    uint32_t stages, micros, chunks, stage;
-    const char *list;
-  } cases[] = {
+  static const listed cases[] = {
       {SN_PIPELINE_GPIPE, 2, 3, 1, 0, "F0 F1 F2 B0 B1 B2"},
       {SN_PIPELINE_1F1B, 3, 4, 1, 0, "F0 F1 F2 B0 F3 B1 B2 B3"},
       {SN_PIPELINE_1F1B, 3, 4, 1, 2, "F0 B0 F1 B1 F2 B2 F3 B3"},
@@ -147,19 +161,14 @@ static void lists(void **state) {
       {SN_PIPELINE_ZB_H1, 3, 4, 1, 1, "F0 F1 B0 F2 B1 W0 F3 B2 W1 B3 W2 W3"},
       {SN_PIPELINE_ZB_H1, 3, 4, 1, 2, "F0 B0 F1 B1 F2 B2 W0 F3 B3 W1 W2 W3"},
   };
-  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-    char text[400];
-    sn_pipeline *pipeline = made(cases[i].kind, cases[i].stages, cases[i].micros, cases[i].chunks);
-    assert_string_equal(as_text(pipeline, cases[i].stage, text, sizeof text), cases[i].list);
-    sn_pipeline_free(pipeline);
-  }
+  check_lists(cases, sizeof cases / sizeof cases[0], as_text);
 }
 
 /* ?: asked for; + and -: gathered and let go; R and A: reduced and waited for. */
 static void describe(const sn__action *action, char *text, size_t room) {
   const char *kind = (const char *const[]){"", "?", "+", "-", "R", "A"}[action->kind];
   const sn_pipeline_entry *e = &action->entry;
-  size_t used = (size_t)snprintf(text, room, " %s", kind);
+  size_t used = (size_t)snprintf(text, room, "%s", kind);
   if (action->kind <= SN__ASK) used += (size_t)snprintf(text + used, room - used, "%c%u", "FBW"[e->pass], e -> micro);
   if (action->kind > SN__ASK || e->chunk > 0) snprintf(text + used, room - used, ".%u", e->chunk);
 }
@@ -170,7 +179,10 @@ static char *actions_as_text(const sn_pipeline *pipeline, uint32_t stage) {
   if (sn__actions_of(pipeline, stage, &actions, &err) != SN_OK) fail_msg("%s", err.text);
   char *text = calloc(actions.n, 16);
   assert_non_null(text);
-  for (size_t i = 0; i < actions.n; i++) describe(&actions.all[i], text + strlen(text), 16);
+  for (size_t i = 0; i < actions.n; i++) {
+    if (i > 0) strcat(text, " ");
+    describe(&actions.all[i], text + strlen(text), 15);
+  }
   free(actions.all);
   return text;
 }
@@ -178,11 +190,7 @@ static char *actions_as_text(const sn_pipeline *pipeline, uint32_t stage) {
 /* As PyTorch 2.15 lowers them (_add_unshard_reshard, _add_reduce_grad, _add_send_recv). */
 static void actions(void **state) {
   (void)state;
-  static const struct {
-    sn_pipeline_kind kind;
-    uint32_t stages, micros, chunks, stage;
-    const char *list;
-  } cases[] = {
+  static const listed cases[] = {
       {SN_PIPELINE_INTERLEAVED, 2, 4, 2, 0,
        "+.0 +.1 F0 ?F0.1 F1 ?F1.1 F0.1 F1.1 ?B0.1 F2 B0.1 ?B1.1 F3 ?F2.1 B1.1 ?B0 F2.1 ?F3.1 B0 ?B1 F3.1 B1 ?B2.1 B2.1 "
        "?B3.1 B3.1 R.1 A.1 -.1 ?B2 B2 ?B3 B3 R.0 A.0 -.0"},
@@ -198,13 +206,7 @@ static void actions(void **state) {
       {SN_PIPELINE_ZB_H1, 3, 4, 1, 1,
        "+.0 ?F0 F0 ?F1 F1 ?B0 ?F2 B0 F2 ?B1 B1 ?F3 W0 ?B2 F3 B2 W1 ?B3 B3 W2 W3 R.0 A.0 -.0"},
   };
-  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-    sn_pipeline *pipeline = made(cases[i].kind, cases[i].stages, cases[i].micros, cases[i].chunks);
-    char *text = actions_as_text(pipeline, cases[i].stage);
-    assert_string_equal(text + 1, cases[i].list);
-    free(text);
-    sn_pipeline_free(pipeline);
-  }
+  check_lists(cases, sizeof cases / sizeof cases[0], actions_as_text);
 }
 
 /* With what is sent on its way, found by a player of its own in Python. */
