@@ -223,17 +223,18 @@ def _cuda(sm: int) -> dict:
     total = 80 << 30
     properties = types.SimpleNamespace(major=sm // 10, minor=sm % 10, name="recorded", total_memory=total,
                                        multi_processor_count=108, max_threads_per_multi_processor=2048, warp_size=32)
-    nothing = lambda *args, **kwargs: None  # noqa: E731
-    zero = lambda *args, **kwargs: 0  # noqa: E731
+
+    def always(value: Any, names: str) -> dict:
+        """A function for each name: the compiler's rules go by the function, and differ by name."""
+        return {name: lambda *args, **kwargs: value for name in names.split()}
     return dict(
-        is_available=lambda: True, is_initialized=lambda: True, _lazy_init=nothing, init=nothing, _initialized=False,
-        current_device=zero, device_count=lambda: 1, set_device=nothing, synchronize=nothing, empty_cache=nothing,
+        **always(None, "_lazy_init init set_device synchronize empty_cache reset_peak_memory_stats manual_seed manual_seed_all set_stream"),
+        **always(0, "current_device memory_allocated max_memory_allocated memory_reserved max_memory_reserved"),
+        is_available=lambda: True, is_initialized=lambda: True, _initialized=False, device_count=lambda: 1,
         get_device_capability=lambda *args: (sm // 10, sm % 10), get_device_properties=lambda *args: properties,
         get_device_name=lambda *args: properties.name, is_bf16_supported=lambda including_emulation=True: including_emulation or sm >= 80,
-        mem_get_info=lambda *args: (total, total), memory_allocated=zero, max_memory_allocated=zero, memory_reserved=zero,
-        max_memory_reserved=zero, reset_peak_memory_stats=nothing, manual_seed=nothing, manual_seed_all=nothing,
-        memory_stats=lambda *args: {}, is_current_stream_capturing=lambda: False, Event=_Event, Stream=_Stream, stream=contextlib.nullcontext,
-        current_stream=_Stream, default_stream=_Stream, set_stream=nothing)
+        mem_get_info=lambda *args: (total, total), memory_stats=lambda *args: {}, is_current_stream_capturing=lambda: False,
+        Event=_Event, Stream=_Stream, stream=contextlib.nullcontext, current_stream=_Stream, default_stream=_Stream)
 
 
 def _patch_libraries(stack: contextlib.ExitStack) -> None:
@@ -251,6 +252,13 @@ def _eager(stack: contextlib.ExitStack) -> None:
         stack.enter_context(torch.compiler.set_stance("force_eager"))
     else:  # what is compiled would hand its frames to the compiler by this
         stack.enter_context(replaced(torch._dynamo.eval_frame, set_eval_frame=lambda callback: None))
+
+
+def _forget_rules() -> None:
+    """What the compiler knows of torch's functions is read again: it may have read those that stood in for them."""
+    rules = sys.modules.get("torch._dynamo.trace_rules")
+    if rules is not None:
+        rules.clear_lru_cache()
 
 
 class Patches(contextlib.ExitStack):
@@ -272,6 +280,7 @@ class Patches(contextlib.ExitStack):
     def _enter(self, gpu: FakeGpu, sm: int, phase: Optional[Phase]) -> None:
         engine = _engine(torch.autograd.graph._engine_run_backward, gpu, sm, phase)
         enter = self.enter_context
+        self.callback(_forget_rules)
         enter(no_tracebacks_logged())
         enter(guarded_without_driver())
         enter(replaced(torch.autograd, _engine_run_backward=engine))

@@ -381,6 +381,25 @@ class Kernels(Case):
         self.assertEqual({len(op.shapes[0]) for op in attention}, {3})  # queries, keys and values: no mask
 
 
+class Compiler(Case):
+    def test_rules_are_read_while_recording(self):
+        """torch.export and others have them read again; what the recorder puts in their place is not kept after it."""
+        from torch._dynamo import trace_rules
+
+        def make(batch):
+            model = linear()
+
+            def loss():
+                read.append(trace_rules.get_torch_obj_rule_map())
+                return model(torch.zeros(batch, 16, device="cuda")).mean()
+            return models.trained(model, models.momentum(model), loss)
+        read = []
+        trace_rules.clear_lru_cache()
+        self.recorded(make)
+        self.assertNotIn(torch.cuda.current_device, read[0])
+        self.assertIn(torch.cuda.current_device, trace_rules.get_torch_obj_rule_map())
+
+
 class Copies(Case):
     def test_data_is_replaced(self):
         """As in a loop that clips weights: `p.data = ..`, by which PyTorch drops the node that accumulates the gradient."""

@@ -24,7 +24,7 @@ static sn_device throw_cluster(question *q, uint64_t *dice, sn_err *err) {
   sn_cluster *cluster = &q->options.cluster;
   sn_cluster_load(clusters[prng_below(dice, 2)], cluster, err);
   uint32_t slower = prng_chance(dice, 50) ? prng_from(dice, 2, 40) : 1;
-  cluster->gpus_per_node *= cluster->nics > 0 ? 1 : 8; /* no network is known */
+  cluster->gpus_per_node *= cluster->nics > 0 ? 1 : 16; /* no network is known: 128 GPUs, the most, are one node */
   cluster->node.line /= slower;
   cluster->node.bus /= slower;
   return load_gpu(cluster->gpu);
