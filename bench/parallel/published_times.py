@@ -9,7 +9,8 @@ recomputation and without; and of one layer of 22B. The figures are from memory;
 paper's MFU alone.
 
 Asked is snsim's `megatron`, bf16-master and AdamW: pytorch+recompute=attention is its selective recomputation, and
-pytorch+recompute=units with sequence=whole its full one. What differs is in docs/measured/parallel.md.
+pytorch+recompute=units with sequence=whole its full one. With sequence parallelism Megatron gathers the inputs of
+products once more in backward, gathered=again. What differs is in docs/measured/parallel.md.
 """
 import json
 import subprocess
@@ -22,14 +23,15 @@ MEGATRON = [
     ("530B", 105, 20480, 128, 1, 280, "tp=8,pp=35,schedule=interleaved:3", 37.83, 49.05),
     ("1T", 128, 25600, 160, 1, 512, "tp=8,pp=64", 71.49, 94.42),
 ]
-SELECTIVE, FULL = ("", "pytorch+recompute=attention"), (",sequence=whole", "pytorch+recompute=units")
+SPLIT, WHOLE = ",gathered=again", ",sequence=whole"
+SELECTIVE, FULL = (SPLIT, "pytorch+recompute=attention"), (WHOLE, "pytorch+recompute=units")
 
 # what of a layer of 22B, how it is asked, ms forward, backward
 LAYER = [
-    ("no recomputation", (",sequence=whole", "pytorch"), 7.7, 11.9),
-    ("sequence parallelism", ("", "pytorch"), 7.2, 11.8),
+    ("no recomputation", (WHOLE, "pytorch"), 7.7, 11.9),
+    ("sequence parallelism", (SPLIT, "pytorch"), 7.2, 11.8),
     ("full recomputation", FULL, 7.7, 19.5),
-    ("selective", (",sequence=whole", SELECTIVE[1]), 7.7, 13.2),
+    ("selective", (WHOLE, SELECTIVE[1]), 7.7, 13.2),
     ("selective, sequence parallelism", SELECTIVE, 7.2, 13.1),
 ]
 
