@@ -242,15 +242,28 @@ bool sn_schedule_needs_forward(const sn_route *route, uint32_t forward) {
 /* Of partial sums no backward needs the whole. */
 static bool adds_up(const sn_route *route, uint32_t step) {
   const sn_step *s = &route->steps[step];
-  return s->kernel == SN_TRANSFER && route->transfers[s->sum].kind == SN_REDUCE_SCATTER;
+  if (s->kernel != SN_TRANSFER) return false;
+  sn_transfer_kind kind = route->transfers[s->sum].kind;
+  return kind == SN_REDUCE_SCATTER || kind == SN_ALL_REDUCE;
 }
 
-/* Where a unit that runs again stops: behind the last step whose backward needs something. */
+bool sn_schedule_saves_own(const sn_route *route, uint32_t forward) {
+  const sn_step *step = &route->steps[forward];
+  uint32_t backward = route->backward_step[step->layer];
+  for (uint32_t i = 0; i < step->n_accesses && backward != SN_NONE; i++) {
+    sn_access access = route->accesses[step->first_access + i];
+    if (access.mode != SN_READ && reads(route, &route->steps[backward], access.tensor)) return true;
+  }
+  return false;
+}
+
+/* Where a unit that runs again stops: as soon as all is there that its backward needs. The last step that saves is one
+ * that saves what it reads, and PyTorch stops ahead of it; or one that saves what it makes, and runs. */
 static uint32_t rerun_end(const sn_route *route, uint32_t first, uint32_t end) {
   while (end > first && (sn_step_is_beside(route, &route->steps[end - 1]) || adds_up(route, end - 1) ||
                          !sn_schedule_needs_forward(route, end - 1)))
     end--;
-  return end;
+  return end > first && !sn_schedule_saves_own(route, end - 1) ? end - 1 : end;
 }
 
 static sn_status rerun_unit(maker *m, const sn_units *units, uint32_t unit, uint32_t at_step) {

@@ -85,6 +85,8 @@ sn_schedule *sn_schedule_checkpoints(const sn_route *route, const sn_units *regi
 
 /* The backward step of a forward step's layer reads something that forward has made. */
 bool sn_schedule_needs_forward(const sn_route *route, uint32_t forward);
+/* It saves something that it makes: dropout its mask; a product saves nothing but what it reads. */
+bool sn_schedule_saves_own(const sn_route *route, uint32_t forward);
 
 /* The largest sum of tensors, each in whole blocks of the pool, that are there at one time. 0 where memory is out. */
 uint64_t sn_schedule_load(const sn_schedule *schedule);

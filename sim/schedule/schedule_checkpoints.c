@@ -21,7 +21,7 @@ typedef struct piece {
   uint64_t keep_load, drop_load;     /* of forward that leaves all that backward reads, and the output alone */
   uint64_t backward_load;            /* with all that was kept, and with gradients */
   uint64_t gradient_bytes;           /* there when its backward begins */
-  int64_t again_ns, again_to_end_ns; /* of all its forward; without what its backward does not need at the end */
+  int64_t again_ns, again_to_end_ns; /* of all its forward; up to where all is saved */
 } piece;
 
 struct sn_checkpoints {
@@ -207,8 +207,10 @@ static void find_times(sn_checkpoints *c, const sn_costs *costs) {
   for (uint32_t p = 0; p < c->count; p++) {
     piece *at = &c->pieces[p];
     for (uint32_t k = at->first; k < at->end; k++) {
+      int64_t ahead = at->again_ns;
       at->again_ns += forward_ns(c->route, costs, k);
-      if (sn_schedule_needs_forward(c->route, k)) at->again_to_end_ns = at->again_ns;
+      if (sn_schedule_needs_forward(c->route, k))
+        at->again_to_end_ns = sn_schedule_saves_own(c->route, k) ? at->again_ns : ahead;
     }
   }
 }

@@ -367,13 +367,8 @@ static span span_of(const sn_route *route, const sn_units *units, uint32_t unit)
 
 /* Whether what a kept step has made is given back to nobody: all that the unit saves is there ahead of it. */
 static bool is_left(const sn_route *route, uint32_t step, span of) {
-  const sn_step *at = &route->steps[step];
   if (of.last == SN_NONE || step != of.last) return of.last != SN_NONE && step > of.last;
-  for (uint32_t i = 0; i < at->n_accesses; i++) {
-    sn_access access = route->accesses[at->first_access + i];
-    if (access.mode == SN_WRITE && touches(route, route->backward_step[at->layer], access.tensor)) return false;
-  }
-  return true;
+  return !sn_schedule_saves_own(route, step);
 }
 
 static uint32_t add_holds(const sn_route *route, uint32_t step, uint32_t until, sn_hold *holds, uint32_t n) {
