@@ -189,6 +189,7 @@ static void add_forward(sn__route_maker *b, uint32_t index) {
   sn__route_dequantize(b, index);
   sn__route_split_product(b, index);
   add_outputs(b, index);
+  sn__route_angles(b, index);
   sn__route_make_workspace(b, index);
   permit_output(b, index);
   sn__route_end_step(b);
@@ -372,6 +373,7 @@ static void add_backward_step(sn__route_maker *b, uint32_t index) {
   sn__route_begin_step(b, index, SN_BACKWARD, kernel_of(b, &b->net->layers[index]));
   for (int i = 0; i < SN_MOST_OPERANDS && rule->reads[i] != SN_NOTHING && rule->gradient != SN_GRAD_SUM; i++)
     sn__route_access_operand(b, index, rule->reads[i]);
+  sn__route_angles(b, index);
   sn__route_make_scratch(b, index);
   sn__route_dequantize(b, index);
   add_gradients(b, index);
@@ -403,6 +405,7 @@ static void add_updates(sn__route_maker *b) {
 
 static void clear(sn__route_maker *b) {
   const sn_net *net = b->net;
+  b->angles = b->turned = SN_NONE;
   for (uint32_t i = 0; i < net->n_layers; i++)
     b->forward_step[i] = b->backward_step[i] = b->saved[i] = b->flat[i] = b->weight_gradient[i] = b->scratch[i] =
         b->weight_cast[i] = SN_NONE;
@@ -466,11 +469,11 @@ static sizes sizes_of(const sn_net *net, const sn_dialect *dialect, size_t casts
                                     : 3) *
                    layers +
                (eager + casts) * values + 2 * casts * layers,
-      .tensors = 2 * values + saves * SAVED_PER_LAYER * layers + eager * (values + (5 + kernels) * layers + 1) +
+      .tensors = 2 * values + saves * SAVED_PER_LAYER * layers + eager * (values + (5 + kernels) * layers + 3) +
                  casts * (CASTS_PER_VALUE * values + CASTS_PER_LAYER * layers),
       .accesses = (ACCESSES_PER_VALUE + eager * EAGER_PER_VALUE) * values +
                   (saves * 2 * SAVED_PER_LAYER + eager * EAGER_PER_LAYER + kernels * KERNELS_PER_LAYER) * layers + 2 +
-                  casts * (CAST_ACCESSES_PER_VALUE * values + CAST_ACCESSES_PER_LAYER * layers),
+                  4 * eager + casts * (CAST_ACCESSES_PER_VALUE * values + CAST_ACCESSES_PER_LAYER * layers),
       .permits = saves * PERMITS_PER_VALUE * values + 1,
       .sums = eager * values + 1};
 }

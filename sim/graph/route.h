@@ -65,6 +65,10 @@ enum { SN_FLAT = 1, SN_PRODUCT = 1 };
  * (SN_SAVED; their gradients SN_GRADIENT). */
 enum { SN_CAST_WEIGHTS = 1 << 24, SN_CAST_BIAS, SN_CAST_INPUT };
 
+/* The ports of what transformers' decoders make once behind the table of words, for the ROTARY of all layers (SN_SAVED):
+ * positions x channels of a head each. */
+enum { SN_PORT_COSINES = 1 << 23, SN_PORT_SINES };
+
 /* The ports of what several GPUs make beside: of a parameter that was resharded to fewer of them (SN_UNSHARDED, added to
  * its port), of shards in the width in which they are gathered, and of what was reduced in another than shards have
  * (SN_SCRATCH). Of tensor parallel: what was gathered of a value, of its gradient or of a table's; what is one of the

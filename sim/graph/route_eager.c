@@ -6,6 +6,7 @@
  * too. */
 #include "sim/graph/route_internal.h"
 
+#include "base/checked.h"
 #include "base/ordered.h"
 
 #include <stdlib.h>
@@ -44,6 +45,42 @@ sn_status sn__route_eager_order(sn__route_maker *b, sn_err *err) {
   sn_ordered_clear(&queue);
   free(arrived);
   return good ? SN_OK : sn_fail_memory(err);
+}
+
+/* ---- angles ---- */
+
+/* Each ROTARY's backward needs them, that of the first comes last; without backward they go behind the last. */
+static uint32_t find_turned(const sn__route_maker *b) {
+  uint32_t turned = SN_NONE;
+  for (uint32_t i = 0; i + 1 < b->net->n_layers; i++) {
+    if (b->net->layers[b->order[i]].op != SN_ROTARY) continue;
+    turned = b->order[i];
+    if (sn__route_has_backward(b, turned)) return turned;
+  }
+  return turned;
+}
+
+static void make_angles(sn__route_maker *b, uint32_t index) {
+  const sn_layer *table = &b->net->layers[index];
+  b->turned = find_turned(b);
+  if (b->turned == SN_NONE) return;
+  const sn_layer *rotary = &b->net->layers[b->turned];
+  uint64_t width = b->widths.made ? b->widths.made[table->first_output] : sizeof(float), bytes = width;
+  const uint64_t sizes[] = {rotary->out.h, rotary->out.w, rotary->out.c / sn_max(rotary->attr->heads, 1)};
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+    if (!sn_mul(bytes, sizes[i], &bytes)) bytes = UINT64_MAX; /* then tensors are too large */
+  b->angles = sn__route_add_tensor(b, index, SN_PORT_COSINES, SN_SAVED, bytes);
+  sn__route_access(b, b->angles, SN_WRITE);
+  sn__route_access(b, sn__route_add_tensor(b, index, SN_PORT_SINES, SN_SAVED, bytes), SN_WRITE);
+}
+
+void sn__route_angles(sn__route_maker *b, uint32_t index) {
+  bool forward = b->steps[b->route->n_steps - 1].pass == SN_FORWARD;
+  if (!b->route->dialect->eager || !b->net->transformers) return;
+  if (forward && b->angles == SN_NONE && b->net->layers[index].op == SN_EMBEDDING) make_angles(b, index);
+  if (b->angles == SN_NONE || b->turned != index || forward == sn__route_has_backward(b, index)) return;
+  sn__route_access(b, b->angles, SN_READ);
+  sn__route_access(b, b->angles + 1, SN_READ);
 }
 
 /* ---- gradients of values ---- */

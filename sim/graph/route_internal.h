@@ -47,6 +47,8 @@ typedef struct sn__route_maker {
   sn__meeting *meetings; /* of the step at hand */
   uint32_t n_meetings;
   uint32_t temporary; /* of the updates; SN_NONE: none */
+  uint32_t angles;    /* cosines, behind them sines; SN_NONE: none */
+  uint32_t turned;    /* the layer with which these go */
   uint64_t held;      /* of the update before, by variables of the optimizer's loop */
   sn_iteration iteration;
   const uint64_t *workspace; /* per layer, by_kernel; NULL: none */
@@ -130,6 +132,9 @@ static inline uint64_t sn__route_bytes(const sn__route_maker *b, uint32_t value,
 
 /* Layers in the order in which they run, FORKs and DATA too. */
 sn_status sn__route_eager_order(sn__route_maker *b, sn_err *err);
+/* Cosines and sines of transformers' decoders: the step at hand makes them if it is the table's, and needs them last if
+ * it is that of the layer with which they go. */
+void sn__route_angles(sn__route_maker *b, uint32_t layer);
 /* Which values need a gradient. */
 void sn__route_find_trained(sn__route_maker *b);
 /* The gradients of a layer's parameters, as tensors; nobody makes them yet. */

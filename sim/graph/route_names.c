@@ -8,9 +8,10 @@
 
 /* What is none of a layer's own outputs, inputs, saved tensors or weights; what is saved beside
  * is a loss's copy in another width. */
-static const char *other_name(const sn_route *route, sn_role role) {
+static const char *other_name(const sn_route *route, const sn_tensor *t) {
   static const char *const others[SN_ROLES] = {"flat", "dflat", "cast_y", "db", "scratch", "before"};
-  return role == SN_VALUE && route->dialect->by_kernel ? "product" : others[role];
+  if (t->role == SN_SAVED && t->port >= SN_PORT_COSINES) return t->port == SN_PORT_COSINES ? "cosines" : "sines";
+  return t->role == SN_VALUE && route->dialect->by_kernel ? "product" : others[t->role];
 }
 
 /* Copies in another width. */
@@ -76,7 +77,7 @@ char *sn_tensor_name(const sn_route *route, uint32_t tensor, char *text, size_t 
   if (t->port >= SN_CAST_WEIGHTS)
     snprintf(text, room, "%s.%s", layer->name, cast_name(t));
   else if (t->port >= siblings[t->role])
-    snprintf(text, room, "%s.%s", layer->name, other_name(route, t->role));
+    snprintf(text, room, "%s.%s", layer->name, other_name(route, t));
   else if (siblings[t->role] > 1)
     snprintf(text, room, "%s.%s%u", layer->name, suffixes[t->role], t->port);
   else

@@ -144,10 +144,11 @@ static uint64_t own_bytes(const maker *m, uint32_t tensor) {
   const sn_tensor *t = &m->whole->tensors[tensor];
   bool weighs = layout_of(m, t->layer)->split != SN_UNDIVIDED, copy = sn_tensor_is_weight_cast(t);
   if (t->role == SN_PARAMETER_GRADIENT || copy || (t->role == SN_SCRATCH && weighs)) return parameter_bytes(m, tensor);
+  bool angles = t->role == SN_SAVED && (t->port == SN_PORT_COSINES || t->port == SN_PORT_SINES);
   bool logits = t->role == SN_VALUE && t->layer == m->layout.head && m->iteration.mesh.loss_whole;
   bool features = layout_of(m, t->layer)->split == SN_BY_INPUTS && t->role != SN_VALUE; /* of its input */
   bool whole = layout_of(m, t->layer)->layout == SN__WHOLE && !features;
-  if (logits || whole || is_gathered(m, t)) return t->bytes;
+  if (angles || logits || whole || is_gathered(m, t)) return t->bytes;
   return t->role == SN_SAVED && saves_whole(m, t) ? t->bytes : part_of(m, tensor);
 }
 
