@@ -312,8 +312,8 @@ static const char *refuses_selective(sn_iteration iteration) {
   if (sn_precision_is_amp(iteration.precision))
     return "of selective checkpoints under autocast it is not known here which copies stay; ask for bf16, "
            "bf16-master with fsdp, or recompute=units";
-  if (sn_mesh_size(mesh, SN_MESH_TP) > 1 || sn_mesh_size(mesh, SN_MESH_PP) > 1)
-    return "selective checkpoints are of fsdp and dp; with tp and pp units run again whole (recompute=units)";
+  if (sn_mesh_size(mesh, SN_MESH_PP) > 1)
+    return "selective checkpoints are of fsdp, dp and tp; stages of a pipeline run units again whole (recompute=units)";
   return NULL;
 }
 

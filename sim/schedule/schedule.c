@@ -257,9 +257,7 @@ bool sn_schedule_saves_own(const sn_route *route, uint32_t forward) {
   return false;
 }
 
-/* Where a unit that runs again stops: as soon as all is there that its backward needs. The last step that saves is one
- * that saves what it reads, and PyTorch stops ahead of it; or one that saves what it makes, and runs. */
-static uint32_t rerun_end(const sn_route *route, uint32_t first, uint32_t end) {
+uint32_t sn_schedule_rerun_end(const sn_route *route, uint32_t first, uint32_t end) {
   while (end > first && (sn_step_is_beside(route, &route->steps[end - 1]) || adds_up(route, end - 1) ||
                          !sn_schedule_needs_forward(route, end - 1)))
     end--;
@@ -267,7 +265,7 @@ static uint32_t rerun_end(const sn_route *route, uint32_t first, uint32_t end) {
 }
 
 static sn_status rerun_unit(maker *m, const sn_units *units, uint32_t unit, uint32_t at_step) {
-  uint32_t end = rerun_end(m->route, units->first[unit], units->first[unit + 1]);
+  uint32_t end = sn_schedule_rerun_end(m->route, units->first[unit], units->first[unit + 1]);
   sn_status status = SN_OK;
   for (uint32_t s = units->first[unit]; s < end && status == SN_OK; s++) {
     bool kept = m->kept && m->kept[s];
@@ -319,7 +317,7 @@ static bool is_on_stage(const sn_route *route, const sn_units *units, uint32_t u
 /* The unit of the whole, as the micro-batch ran it. */
 static sn_status rerun_staged(maker *m, const sn_route *whole, const sn_units *units, uint32_t unit, uint32_t micro,
                               uint32_t at_step) {
-  uint32_t end = rerun_end(whole, units->first[unit], units->first[unit + 1]);
+  uint32_t end = sn_schedule_rerun_end(whole, units->first[unit], units->first[unit + 1]);
   sn_status status = SN_OK;
   for (uint32_t s = units->first[unit]; s < end && status == SN_OK; s++) {
     uint32_t own = sn_route_run_of(m->route, micro, s);

@@ -87,6 +87,9 @@ sn_schedule *sn_schedule_checkpoints(const sn_route *route, const sn_units *regi
 bool sn_schedule_needs_forward(const sn_route *route, uint32_t forward);
 /* It saves something that it makes: dropout its mask; a product saves nothing but what it reads. */
 bool sn_schedule_saves_own(const sn_route *route, uint32_t forward);
+/* Where a unit of forward steps first .. end - 1 stops that runs again: as soon as all is there that its backward needs.
+ * The last step that saves is one that saves what it reads, and PyTorch stops ahead of it; or what it makes, and runs. */
+uint32_t sn_schedule_rerun_end(const sn_route *route, uint32_t first, uint32_t end);
 
 /* The largest sum of tensors, each in whole blocks of the pool, that are there at one time. 0 where memory is out. */
 uint64_t sn_schedule_load(const sn_schedule *schedule);

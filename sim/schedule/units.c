@@ -349,26 +349,15 @@ static bool touches(const sn_route *route, uint32_t step, uint32_t tensor) {
   return false;
 }
 
-/* Of a unit: the last step whose backward needs anything of forward, and the last of those to go backward. */
-typedef struct span {
-  uint32_t last, until;
-} span;
-
-static span span_of(const sn_route *route, const sn_units *units, uint32_t unit) {
-  span found = {SN_NONE, 0};
+/* The last step of a unit's operations to go backward. */
+static uint32_t last_backward(const sn_route *route, const sn_units *units, uint32_t unit) {
+  uint32_t last = 0;
   for (uint32_t s = units->first[unit]; s < units->first[unit + 1]; s++) {
     if (sn_step_is_beside(route, &route->steps[s]) || !sn_schedule_needs_forward(route, s)) continue;
     uint32_t backward = route->backward_step[route->steps[s].layer];
-    found.last = s;
-    if (backward > found.until) found.until = backward;
+    if (backward > last) last = backward;
   }
-  return found;
-}
-
-/* Whether what a kept step has made is given back to nobody: all that the unit saves is there ahead of it. */
-static bool is_left(const sn_route *route, uint32_t step, span of) {
-  if (of.last == SN_NONE || step != of.last) return of.last != SN_NONE && step > of.last;
-  return !sn_schedule_saves_own(route, step);
+  return last;
 }
 
 static uint32_t add_holds(const sn_route *route, uint32_t step, uint32_t until, sn_hold *holds, uint32_t n) {
@@ -404,9 +393,9 @@ const sn_route *sn_selective_hold(const sn_route *route, const sn_units *units, 
   if (!holds) return sn_fail_memory(err), NULL;
   if (check_unchanged(route, kept, err) != SN_OK) return free(holds), NULL;
   for (uint32_t u = units->count; u-- > 0;) {
-    span of = span_of(route, units, u);
-    for (uint32_t s = units->first[u]; s < units->first[u + 1]; s++)
-      if (kept[s] && is_left(route, s, of)) n = add_holds(route, s, of.until, holds, n);
+    uint32_t until = last_backward(route, units, u), end = units->first[u + 1];
+    for (uint32_t s = sn_schedule_rerun_end(route, units->first[u], end); s < end; s++)
+      if (kept[s]) n = add_holds(route, s, until, holds, n);
   }
   const sn_route *held = n > 0 ? sn_route_hold(route, holds, n, err) : route;
   free(holds);

@@ -94,8 +94,7 @@ static void refusals(void **state) {
   sn_strategy strategy;
   sn_err err = SN_ERR_INIT;
   refused("", SN_AMP_BF16, "recompute=units");
-  refused("tp=2", SN_FP32, "with tp and pp units run again whole");
-  refused("pp=2", SN_FP32, "with tp and pp units run again whole");
+  refused("pp=2", SN_FP32, "stages of a pipeline run units again whole");
   assert_null(sn_strategy_refuses(parse_strategy("pytorch+recompute=selective"), (sn_iteration){.precision = SN_BF16}));
   assert_int_equal(sn_strategy_parse("pytorch+offload+recompute=selective", &strategy, &err), SN_BAD_USAGE);
   assert_non_null(strstr(err.text, "pytorch+offload+recompute=units"));
