@@ -328,12 +328,18 @@ static void add_own(const job *j, float *sum) {
   for (uint64_t i = 0; i < count; i++) sum[i] += share * j->own[i];
 }
 
+/* The layer's own step has added what it made; now the graph has the sum. */
+static void take_sum(job *j) {
+  j->aside = j->own = NULL;
+  if (j->cpu->play->batches == 1) carry_gradients(j, put_into_pool);
+}
+
 static void after_kernel(const job *j) {
   const play *p = j->cpu->play;
-  if (j->call.pass != SN_BACKWARD) return;
+  if (j->call.pass != SN_BACKWARD || j->own) return;
   if (p->batches == 1)
     carry_gradients(j, put_into_pool);
-  else if (!j->own)
+  else
     carry_gradients(j, p->batch == 0 ? start_sum : add_to_sum);
 }
 
@@ -367,6 +373,10 @@ static sn_status run_step(job *j, sn_err *err) {
   sn_call *call = &j->call;
   const sn_step *step = &p->plan->route->steps[j->instr->id];
   if (step->kernel == SN_FLATTEN) return SN_OK; /* the same bytes */
+  if (step->kernel == SN_SHARED_SUM) {
+    take_sum(j);
+    return SN_OK;
+  }
   if (step->kernel == SN_SUM) {
     sn_call_sum(p->plan->route, step, p->place);
     return SN_OK;

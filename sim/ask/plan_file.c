@@ -224,7 +224,7 @@ static void choose_algorithms(sn_plan_file *file) {
     sn_instr *i = &file->plan->instrs[n];
     if (i->kind != SN_COMPUTE) continue;
     const sn_step *step = &file->route->steps[i->id];
-    bool convolves = sn_op_of(&file->net->layers[step->layer])->convolves;
+    bool convolves = sn_op_of(&file->net->layers[step->layer])->convolves && !sn_step_follows(step);
     bool forward = step->pass == SN_FORWARD, backward = step->pass == SN_BACKWARD;
     bool whole = !file->route->dialect->by_kernel; /* as in lowering */
     bool data = whole || step->kernel == SN_DATA_GRADIENT, filter = whole || step->kernel == SN_FILTER_GRADIENT;

@@ -63,10 +63,6 @@ static sn_traffic traffic_of(const sn_layer *layer, double x, double y, double w
   return op->traffic ? op->traffic(layer, x, y, weight) : (sn_traffic){0};
 }
 
-static int64_t moved(const sn_device *d, double bytes, double launches) {
-  return sn__roofline_ns(d, 1, 0, bytes, launches);
-}
-
 static void sort_list(conv_list *list) {
   memcpy(list->choices, list->all, list->n_all * sizeof *list->all);
   list->count = sn_conv_sort(list->choices, list->n_all);
@@ -154,8 +150,8 @@ static double add_casts(layer_cost *cost, const sn_net *net, const sn_layer *lay
     most = fmax(most, count * (w->gradient[value] + w->made[value]));
   }
   parameters *= (double)layer->parameters;
-  cost->cast_inputs_ns = moved(device, most, 1);
-  cost->cast_parameters_ns = moved(device, parameters, 1);
+  cost->cast_inputs_ns = sn__moved_ns(device, most);
+  cost->cast_parameters_ns = sn__moved_ns(device, parameters);
   return forward + parameters;
 }
 
@@ -236,7 +232,7 @@ static bool add_layer(sn_costs *costs, const sn_net *net, uint32_t index, const 
   cost->adds_launch_ns = sn__adds_launch_ns(device, layer, costs->batches, costs->masters);
   if (layer->op == SN_ACT) cost->eager_less_ns = cost->ns[SN_BACKWARD] - sn__eager_act_ns(device, layer, &t);
   if (layer->op == SN_LAYER_NORM) cost->ns[SN_BACKWARD] += sn__columns_ns(device, layer, x * elements(input), x);
-  if (casts > 0) cost->ns[SN_FORWARD] += moved(device, casts, 1);
+  if (casts > 0) cost->ns[SN_FORWARD] += sn__moved_ns(device, casts);
   if (layer->op == SN_FORK) cost->ns[SN_BACKWARD] -= cost->ns[SN_BACKWARD] % cost->sums; /* of whole ns */
   return !sn_op_of(layer)->convolves || add_conv(costs, layer, input, device, &how, cost);
 }
@@ -248,7 +244,7 @@ void sn_costs_set_optimizer(sn_costs *costs, const sn_net *net, const sn_device 
     costs->layers[i]->ns[SN_UPDATE] =
         device->cores.count > 0
             ? law_ns(net, i, device, SN_UPDATE, SN_WHOLE, optimizer)
-            : moved(device, sn__update_bytes(&net->layers[i], optimizer, costs->kept_bytes, costs->masters), 1);
+            : sn__moved_ns(device, sn__update_bytes(&net->layers[i], optimizer, costs->kept_bytes, costs->masters));
   }
 }
 
@@ -525,13 +521,15 @@ sn_status sn_costs_set_transfers(sn_costs *costs, const int64_t *ns, uint32_t co
 /* What one of several GPUs does beside its layers' steps: a copy reads and writes all that is transferred. */
 static int64_t beside_ns(const sn_costs *costs, const sn_route *route, const sn_step *step) {
   double bytes = (double)route->transfers[step->sum].bytes;
-  if (step->kernel != SN_TRANSFER) return bytes > 0 ? moved(costs->device, 2 * bytes, 1) : 0;
+  if (step->kernel != SN_TRANSFER) return bytes > 0 ? sn__moved_ns(costs->device, 2 * bytes) : 0;
   return costs->transfers ? costs->transfers[step->sum] : 0;
 }
 
 int64_t sn_costs_of(const sn_costs *costs, const sn_route *route, const sn_step *step, const uint8_t algo[2]) {
   if (sn_step_moves(step)) return beside_ns(costs, route, step);
   if (route->work) return sn__work_ns(costs->device, &route->work[step - route->steps]);
+  if (step->kernel == SN_SHARED_SUM) /* what was measured of the layer's backward has it */
+    return costs->measured ? 0 : sn__shared_sum_ns(costs->device, route, step);
   const layer_cost *cost = costs->layers[step->layer];
   bool half = route->dialect->eager &&
               (step->kernel == SN_DATA_GRADIENT || (step->put_off && step->kernel == SN_FILTER_GRADIENT));
@@ -586,6 +584,7 @@ int64_t sn_costs_kernel(const sn_costs *costs, const sn_step *step, const uint8_
   case SN_CAST:
     if (known || step->parameter == 1) return 0;
     return step->parameter == SN_NONE ? cost->cast_inputs_ns : cost->cast_parameters_ns;
+  case SN_SHARED_SUM: /* sn_costs_of() */
   case SN_TRANSFER:
   case SN_UNPACK: /* what they move is their route's to say */
   case SN_PACK:

@@ -21,6 +21,8 @@ struct sn_step_work;
 
 /* The larger of arithmetic and moved bytes, and the launches. `rate`: FLOP/s that are attainable. */
 int64_t sn__roofline_ns(const sn_device *d, double rate, double flops, double bytes, double launches);
+/* A kernel that only moves so many. */
+int64_t sn__moved_ns(const sn_device *d, double bytes);
 
 /* A pass of a described layer, or of a rank's part of it; of two bytes an element on tensor cores product by product. */
 int64_t sn__pass_ns(const sn_device *d, const sn_layer *layer, sn_pass pass, sn_product_part part,
@@ -31,6 +33,8 @@ int64_t sn__eager_act_ns(const sn_device *d, const sn_layer *layer, const sn_tra
  * those in four bytes, which are there from the first one on (sn_iteration_keeps_masters()). */
 int64_t sn__adds_ns(const sn_device *d, const sn_layer *layer, sn_precision precision, uint32_t batches, bool masters);
 int64_t sn__adds_launch_ns(const sn_device *d, const sn_layer *layer, uint32_t batches, bool masters);
+/* The sum of two gradients of a parameter: a step SN_SHARED_SUM. */
+int64_t sn__shared_sum_ns(const sn_device *d, const sn_route *route, const sn_step *step);
 /* What an update moves, of parameters and states of so many bytes. */
 double sn__update_bytes(const sn_layer *layer, sn_optimizer optimizer, uint32_t width, bool masters);
 

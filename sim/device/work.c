@@ -13,6 +13,10 @@ int64_t sn__roofline_ns(const sn_device *d, double rate, double flops, double by
   return llround(fmin(seconds, SN_MAX_OP_SECONDS) * 1e9) + llround(launches) * d->launch_ns;
 }
 
+int64_t sn__moved_ns(const sn_device *d, double bytes) {
+  return sn__roofline_ns(d, 1, 0, bytes, 1);
+}
+
 int64_t sn__pass_ns(const sn_device *d, const sn_layer *layer, sn_pass pass, sn_product_part part,
                     const sn_arithmetic *how, const sn_traffic *t) {
   sn_product products[SN_MOST_PRODUCTS];
@@ -47,6 +51,11 @@ int64_t sn__adds_ns(const sn_device *d, const sn_layer *layer, sn_precision prec
   int64_t ns =
       sn__roofline_ns(d, 1, 0, (made + 2 * sum) * (double)layer->parameters, sn_parameters_of(layer, parameters));
   return llround((double)ns * share_that_adds(batches, masters));
+}
+
+/* Two are read, one is written. */
+int64_t sn__shared_sum_ns(const sn_device *d, const sn_route *route, const sn_step *step) {
+  return sn__moved_ns(d, 3 * (double)route->tensors[route->accesses[step->first_access].tensor].bytes);
 }
 
 /* Masters are read again to be written in two bytes, and the gradients in four set to zero. */

@@ -22,6 +22,7 @@ typedef enum sn_kernel {
                        * another kernel makes */
   SN_SUM,             /* adds two gradients where they meet, see sn_sum; its layer is the FORK */
   SN_CAST,            /* backward: a gradient in the width of what it is of (sim/graph/precision.h) */
+  SN_SHARED_SUM,      /* backward: adds a layer's own gradient of a parameter that several have to what is there */
   /* of one of several GPUs (sim/parallel/), see sn_transfer: */
   SN_TRANSFER, /* a collective, a send or a receive */
   SN_UNPACK,   /* parameters out of what was gathered (PyTorch's copy-out) */

@@ -443,8 +443,8 @@ static sn_status make_steps(sn__route_maker *b, sn_err *err) {
  * forks do not copy a layer saves up to three tensors, made and read once each, or has a flat input and its gradient,
  * of four accesses more than its own, in two steps. Eager dialects add a sum of three for each value at most; and for
  * each layer two gradients of parameters, made, read and held to the end, three tensors of scratch, and a loss held to
- * the end. */
-enum { ACCESSES_PER_VALUE = 7, PERMITS_PER_VALUE = 4, SAVED_PER_LAYER = 3, EAGER_PER_VALUE = 3, EAGER_PER_LAYER = 11 };
+ * the end. What adds a layer's own gradients, a step each, reads them and makes a third of each. */
+enum { ACCESSES_PER_VALUE = 7, PERMITS_PER_VALUE = 4, SAVED_PER_LAYER = 3, EAGER_PER_VALUE = 3, EAGER_PER_LAYER = 13 };
 
 /* Two kernels forward, three backward, four for each of two parameters. Of an FC or CONV: its product twice, scratch
  * and dy three times, and each gradient of a parameter three times. */
@@ -468,7 +468,7 @@ static sizes sizes_of(const sn_net *net, const sn_dialect *dialect, size_t casts
                 : dialect->flattens ? 5
                                     : 3) *
                    layers +
-               (eager + casts) * values + 2 * casts * layers,
+               (eager + casts) * values + 2 * (eager + casts) * layers,
       .tensors = 2 * values + saves * SAVED_PER_LAYER * layers + eager * (values + (5 + kernels) * layers + 3) +
                  casts * (CASTS_PER_VALUE * values + CASTS_PER_LAYER * layers),
       .accesses = (ACCESSES_PER_VALUE + eager * EAGER_PER_VALUE) * values +

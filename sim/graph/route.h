@@ -45,7 +45,8 @@ typedef enum sn_role {
   SN_SAVED,              /* made by forward for backward alone: a mask, a norm, mean and variance */
   SN_PARAMETER_GRADIENT, /* port 0: of the weights or gamma, 1: of the bias or beta; only where the dialect is declared
                           */
-  SN_SCRATCH, /* made and dropped by one step; by_kernel: a CONV's workspace, which its three kernels share */
+  SN_SCRATCH, /* made and dropped by one step; by_kernel: a CONV's workspace, which its three kernels share; eager: a
+               * layer's own gradient of a parameter that several have, which its SN_SHARED_SUM adds */
   SN_CARRIED, /* another tensor's value of the iteration before, which is `port`: sn_route_carry() */
   /* of one of several GPUs; `port` is the group, route->groups[port], but of the second a parameter's: */
   SN_GATHERED,  /* parameters of a group, side by side, as an all-gather makes them */
@@ -121,8 +122,8 @@ struct sn_step {
   sn_kernel kernel : 8;
   bool put_off : 1;   /* of a pipeline: of the half of backward that makes gradients of weights (zb-h1) */
   uint32_t sum;       /* SN_SUM: route->sums[sum]; SN_TRANSFER, SN_PACK and SN_UNPACK: transfers[sum] */
-  uint32_t parameter; /* of the update's four kernels: 0 weights or gamma, 1 bias or beta; SN_CAST: whose
-                                        gradient is copied, SN_NONE: an input's */
+  uint32_t parameter; /* of the update's four kernels: 0 weights or gamma, 1 bias or beta; SN_CAST and
+                                        SN_SHARED_SUM: whose gradient it is, SN_NONE: an input's */
   uint32_t share;     /* it does one part of so many of what its layer does; 0 and 1: all */
   uint32_t first_access, n_accesses; /* route->accesses[first_access ..]; a tensor stands at most once in a step */
   uint32_t first_permit, n_permits;  /* route->permits[first_permit ..]; the first that can be used is */
@@ -318,6 +319,11 @@ static inline int64_t sn_step_share(const sn_step *step, int64_t ns, int64_t lau
 /* A step that moves tensors of one of several GPUs, and computes nothing. */
 static inline bool sn_step_moves(const sn_step *step) {
   return step->kernel == SN_TRANSFER || step->kernel == SN_UNPACK || step->kernel == SN_PACK;
+}
+
+/* A backward step behind a layer's own: gradients that this has made are added, or copied into another width. */
+static inline bool sn_step_follows(const sn_step *step) {
+  return step->kernel == SN_SUM || step->kernel == SN_CAST || step->kernel == SN_SHARED_SUM;
 }
 
 /* Tensors and steps that are no layer's: what one of several GPUs has and does beside. Collectives of values (tp) are

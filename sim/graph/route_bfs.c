@@ -80,6 +80,7 @@ static uint32_t uses_besides(const sn_route *r, const sn_step *step, use *uses) 
     return 2;
   case SN_FLATTEN:
   case SN_CAST:
+  case SN_SHARED_SUM:
   case SN_TRANSFER:
   case SN_UNPACK:
   case SN_PACK:

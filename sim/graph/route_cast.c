@@ -91,8 +91,10 @@ static void cast_parameter_gradients(sn__route_maker *b, uint32_t index) {
     uint32_t to = b->weight_gradient[owner] + port;
     begin_cast(b, index, b->cast_gradient + port);
     b->steps[b->route->n_steps - 1].parameter = port;
-    later ? sn__route_add_own_gradient(b, index, port, to) : sn__route_access(b, to, SN_WRITE);
+    uint32_t own = later ? sn__route_own_gradient(b, index, port, to) : SN_NONE;
+    if (!later) sn__route_access(b, to, SN_WRITE);
     sn__route_end_step(b);
+    if (later) sn__route_add_own_gradient(b, index, port, own, to);
   }
   b->n_cast_gradients = 0;
 }

@@ -146,12 +146,40 @@ void sn__route_add_meetings(sn__route_maker *b) {
   b->n_meetings = 0;
 }
 
+/* A layer's own gradient of weights that others use as well is added to what is there; into a third tensor where that is a
+ * view, as an FC's is (it transposes what it makes), or where nothing is ever changed. */
+uint32_t sn__route_own_gradient(sn__route_maker *b, uint32_t index, uint32_t port, uint32_t to) {
+  uint32_t own = sn__route_add_tensor(b, index, port, SN_SCRATCH, b->tensors[to].bytes);
+  sn__route_access(b, own, SN_WRITE);
+  return own;
+}
+
+void sn__route_add_own_gradient(sn__route_maker *b, uint32_t index, uint32_t port, uint32_t own, uint32_t to) {
+  bool apart = b->route->dialect->sums_apart || b->holders[to] > 1;
+  sn__route_begin_step(b, index, SN_BACKWARD, SN_SHARED_SUM);
+  b->steps[b->route->n_steps - 1].parameter = port;
+  sn__route_access(b, to, SN_MODIFY);
+  sn__route_access(b, own, SN_READ);
+  if (apart) sn__route_access(b, sn__route_add_tensor(b, index, port, SN_SCRATCH, b->tensors[to].bytes), SN_WRITE);
+  sn__route_end_step(b);
+  b->holders[to] = 1;
+}
+
+/* A node lets go of what it was given and had kept before the engine adds what it has made. */
+static void add_own_gradients(sn__route_maker *b, uint32_t index) {
+  uint32_t shared = b->net->layers[index].attr->weights_of, owner = shared != 0 ? shared : index;
+  for (uint32_t port = 0; port < b->n_own_gradients; port++)
+    sn__route_add_own_gradient(b, index, port, b->own_gradient + port, b->weight_gradient[owner] + port);
+  b->n_own_gradients = 0;
+}
+
 /* The engine adds what a node makes as the node ends, so ahead of the casts, which are nodes behind it. */
 void sn__route_leave(sn__route_maker *b, uint32_t index) {
   uint32_t dy = b->gradient[b->net->layers[index].first_output];
   if (dy != SN_NONE) b->holders[dy]--; /* a SOFTMAX has none */
   sn__route_add_meetings(b);
   sn__route_cast_back(b, index);
+  add_own_gradients(b, index);
 }
 
 /* What looks at the same numbers as other channels has the same share of them. */
@@ -183,18 +211,6 @@ void sn__route_add_parameter_gradients(sn__route_maker *b, uint32_t index) {
                          sn_precision_of_parameters(b->iteration.precision, bytes[port]));
 }
 
-/* A layer's own gradient of weights that others use as well is added to what is there; into a third tensor where that is a
- * view, as an FC's is (it transposes what it makes), or where nothing is ever changed. */
-void sn__route_add_own_gradient(sn__route_maker *b, uint32_t index, uint32_t port, uint32_t to) {
-  const sn_dialect *dialect = b->route->dialect;
-  uint64_t bytes = b->tensors[to].bytes;
-  bool apart = !dialect->by_kernel && (dialect->sums_apart || b->holders[to] > 1);
-  sn__route_access(b, to, SN_MODIFY);
-  sn__route_access(b, sn__route_add_tensor(b, index, port, SN_SCRATCH, bytes), SN_WRITE);
-  if (apart) sn__route_access(b, sn__route_add_tensor(b, index, port, SN_SCRATCH, bytes), SN_WRITE);
-  b->holders[to] = 1;
-}
-
 /* Of weights that several layers use, whose backward comes first makes the gradient; each later one makes its own and
  * adds it. */
 void sn__route_parameter_gradients(sn__route_maker *b, uint32_t index) {
@@ -203,8 +219,10 @@ void sn__route_parameter_gradients(sn__route_maker *b, uint32_t index) {
   uint32_t count = sn_parameter_tensors(&b->net->layers[owner], bytes);
   if (!sn__route_trains(b, index)) return;
   if (count > 0 && b->weight_gradient[owner] != SN_NONE) {
+    b->own_gradient = b->route->n_tensors;
+    b->n_own_gradients = count;
     for (uint32_t port = 0; port < count; port++)
-      sn__route_add_own_gradient(b, index, port, b->weight_gradient[owner] + port);
+      sn__route_own_gradient(b, index, port, b->weight_gradient[owner] + port);
     return;
   }
   sn__route_add_parameter_gradients(b, owner);

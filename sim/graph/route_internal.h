@@ -59,6 +59,7 @@ typedef struct sn__route_maker {
   sn__cast *casts;           /* of the step at hand */
   uint32_t n_casts;
   uint32_t cast_gradient, n_cast_gradients; /* of the step at hand: the first, and how many */
+  uint32_t own_gradient, n_own_gradients;   /* the same of those that are to be added to what is there */
   bool too_large;
 } sn__route_maker;
 
@@ -139,13 +140,15 @@ void sn__route_angles(sn__route_maker *b, uint32_t layer);
 void sn__route_find_trained(sn__route_maker *b);
 /* The gradients of a layer's parameters, as tensors; nobody makes them yet. */
 void sn__route_add_parameter_gradients(sn__route_maker *b, uint32_t layer);
-/* The same, made by the step at hand. */
+/* The same, made by the step at hand; or its own, to be added to what other layers have made: sn__route_leave() does. */
 void sn__route_parameter_gradients(sn__route_maker *b, uint32_t layer);
-/* What has been added to the gradient `to`, and room for it. */
-void sn__route_add_own_gradient(sn__route_maker *b, uint32_t layer, uint32_t port, uint32_t to);
+/* A layer's own gradient of a parameter, made by the step at hand; and a step that adds it to the gradient `to`. */
+uint32_t sn__route_own_gradient(sn__route_maker *b, uint32_t layer, uint32_t port, uint32_t to);
+void sn__route_add_own_gradient(sn__route_maker *b, uint32_t layer, uint32_t port, uint32_t own, uint32_t to);
 /* `tensor` is the gradient with respect to `value`. */
 void sn__route_arrive(sn__route_maker *b, uint32_t value, uint32_t tensor, sn_part part);
-/* A layer's backward is over: it holds its dy no longer, and what has met meanwhile is added, a step each. */
+/* A layer's backward is over: it holds its dy no longer, and what has met meanwhile is added, a step each, as are its own
+ * gradients of parameters that several layers have. */
 void sn__route_leave(sn__route_maker *b, uint32_t layer);
 /* JOIN and CONCAT: the inputs take dy, or their channels of it. */
 void sn__route_hand_on(sn__route_maker *b, uint32_t layer);

@@ -99,6 +99,7 @@ const char *sn_step_layer_op(const sn_route *route, const sn_step *step) {
 const char *sn_step_op_name(const sn_route *route, const sn_step *step) {
   static const char *const kernels[] = {[SN_FLATTEN] = "FLATTEN",
                                         [SN_CAST] = "CAST",
+                                        [SN_SHARED_SUM] = "SUM",
                                         [SN_FILTER_GRADIENT] = "FILTER",
                                         [SN_SUM] = "SUM",
                                         [SN_ADD_ROW] = "ADD_ROW",
@@ -114,8 +115,8 @@ const char *sn_step_op_name(const sn_route *route, const sn_step *step) {
                                                            "RECEIVE"};
   if (step->kernel == SN_TRANSFER) return transfers[route->transfers[step->sum].kind];
   if (step->kernel == SN_PACK || step->kernel == SN_UNPACK) return kernels[step->kernel];
-  bool own =
-      step->kernel == SN_WHOLE || (step->kernel != SN_FLATTEN && step->kernel != SN_CAST && !route->dialect->by_kernel);
+  bool beside = step->kernel == SN_FLATTEN || step->kernel == SN_CAST || step->kernel == SN_SHARED_SUM;
+  bool own = step->kernel == SN_WHOLE || (!beside && !route->dialect->by_kernel);
   return own ? sn_step_layer_op(route, step) : kernels[step->kernel];
 }
 

@@ -66,16 +66,12 @@ static void note_step(sn__group *group, uint32_t step, bool forward) {
   *(forward ? &group->forward_end : &group->backward_end) = step;
 }
 
-/* What adds gradients belongs to those who made them: a block's input is its own, whose output it is. */
-static bool follows(const sn_step *step) {
-  return step->kernel == SN_SUM || step->kernel == SN_CAST;
-}
-
 bool sn__groups_crosses(const sn_route *route, uint32_t step) {
   const sn_step *s = &route->steps[step];
   return s->kernel == SN_TRANSFER && route->transfers[s->sum].axis == SN_MESH_PP;
 }
 
+/* What adds gradients belongs to those who made them: a block's input is its own, whose output it is. */
 static void enter(sn__groups *g, const sn_route *route, uint32_t first, uint32_t end) {
   bool forward = first < end && route->steps[first].pass == SN_FORWARD;
   uint32_t group = g->count;
@@ -84,7 +80,7 @@ static void enter(sn__groups *g, const sn_route *route, uint32_t first, uint32_t
     const sn_step *step = &route->steps[s];
     g->of_step[s] = g->count;
     if (sn__groups_crosses(route, s)) continue;
-    if (forward || !follows(step)) group = g->of[step->layer];
+    if (forward || !sn_step_follows(step)) group = g->of[step->layer];
     note_step(&g->groups[group], s, forward);
     g->of_step[s] = group;
   }

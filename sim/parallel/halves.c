@@ -3,18 +3,19 @@
 
 #include <stdlib.h>
 
-/* What a copy into a parameter's width is made of is of weights, too; so steps are looked at from the last one on. */
+/* What is copied into a parameter's width, or added to its gradient, is of weights, too; so steps are looked at from the
+ * last one on. */
 static void judge(const sn_route *w, uint32_t s, sn__halves *h) {
   const sn_step *step = &w->steps[s];
   for (uint32_t i = 0; i < step->n_accesses; i++) {
     sn_access access = w->accesses[step->first_access + i];
     sn_role role = w->tensors[access.tensor].role;
     if (role == SN_PARAMETER_GRADIENT) h->of_weights[access.tensor] = true;
-    if (access.mode == SN_READ || role == SN_SCRATCH) continue;
+    if (access.mode == SN_READ || (role == SN_SCRATCH && !h->of_weights[access.tensor])) continue;
     *(h->of_weights[access.tensor] ? &h->weights[s] : &h->inputs[s]) = true;
   }
   if (!h->weights[s]) h->inputs[s] = true;
-  if (h->inputs[s] || step->kernel != SN_CAST) return;
+  if (h->inputs[s] || !sn_step_follows(step)) return;
   for (uint32_t i = 0; i < step->n_accesses; i++) h->of_weights[w->accesses[step->first_access + i].tensor] = true;
 }
 

@@ -374,7 +374,7 @@ static void add_up(maker *m, uint32_t layer, sn_pass pass) {
 
 static void copy_backward(maker *m, uint32_t index) {
   const sn_step *step = &m->whole->steps[index];
-  if (step->kernel == SN_SUM || step->kernel == SN_CAST) {
+  if (sn_step_follows(step)) {
     copy(m, index);
     return;
   }

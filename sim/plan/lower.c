@@ -94,7 +94,7 @@ uint64_t sn_lower_workspace_in(const sn_route *route, const sn_costs *costs, uin
   uint64_t workspace = 0;
   algo[0] = algo[1] = SN_NO_ALGO;
   if (sn_step_moves(step)) return 0;
-  if (step->pass != SN_UPDATE && step->kernel != SN_CAST && sn_costs_convolves(costs, step->layer))
+  if (step->pass != SN_UPDATE && !sn_step_follows(step) && sn_costs_convolves(costs, step->layer))
     workspace = pick_algos(route, costs, step, left, algo);
   return sn_max(workspace, sn_costs_scratch(costs, step->layer, step->pass));
 }

@@ -291,7 +291,7 @@ static sn_status read_part(const sn__reader *r, const cJSON *item, sn_instr *ins
 static bool runs_kernel(const sn__reader *r, const sn_instr *instr, sn_conv_kernel kernel) {
   const sn_step *step = &r->route->steps[instr->id];
   bool by_kernel = r->route->dialect->by_kernel, filter = kernel == SN_CONV_BACKWARD_FILTER;
-  if (!sn_op_of(&r->route->layers[step->layer])->convolves || step->kernel == SN_CAST) return false;
+  if (!sn_op_of(&r->route->layers[step->layer])->convolves || sn_step_follows(step)) return false;
   if (kernel == SN_CONV_FORWARD || step->pass != SN_BACKWARD)
     return kernel == SN_CONV_FORWARD && step->pass == SN_FORWARD;
   if (by_kernel) return step->kernel == (filter ? SN_FILTER_GRADIENT : SN_DATA_GRADIENT);

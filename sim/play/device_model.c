@@ -67,7 +67,9 @@ static int64_t compute_ns(const sn_device_model *m, const sn_instr *i, int64_t *
     *known = sn_costs_kernel(m->costs, step, i->algo, true);
     return sn_costs_kernel(m->costs, step, i->algo, false);
   }
-  *known = sn_step_moves(step) ? 0 : sn_costs_step_known(m->costs, step->layer, step->pass, i->algo);
+  *known = sn_step_moves(step) || step->kernel == SN_SHARED_SUM
+               ? 0
+               : sn_costs_step_known(m->costs, step->layer, step->pass, i->algo);
   return sn_costs_of(m->costs, route, step, i->algo);
 }
 

@@ -76,6 +76,21 @@ static void unlike_layers_share_nothing(void **state) {
   }
 }
 
+/* Steps that add touch the gradients alone: what the layer's backward has read may go before them. */
+static uint32_t adding_steps(const sn_route *route) {
+  uint32_t count = 0;
+  for (uint32_t s = 0; s < route->n_steps; s++) {
+    const sn_step *step = &route->steps[s];
+    if (step->kernel != SN_SHARED_SUM) continue;
+    assert_int_equal(step->parameter, count++);
+    for (uint32_t i = 0; i < step->n_accesses; i++) {
+      sn_role role = route->tensors[route->accesses[step->first_access + i].tensor].role;
+      assert_true(role == SN_PARAMETER_GRADIENT || role == SN_SCRATCH);
+    }
+  }
+  return count;
+}
+
 /* The later use makes the gradients, of weights and bias; the earlier one adds its own to them, as PyTorch does. */
 static void gradients_are_added(void **state) {
   (void)state;
@@ -96,6 +111,7 @@ static void gradients_are_added(void **state) {
     if (tensor->role == SN_SCRATCH && (strcmp(layer, "a") == 0 || strcmp(layer, "b") == 0)) own += tensor->bytes;
   }
   assert_int_equal(gradients, 2);
+  assert_int_equal(adding_steps(route), 2);
   assert_int_equal(kept, (8 * 72 + 8) * 4);
   assert_int_equal(own, (8 * 72 + 8) * 4);
   sn_route_free(route);

@@ -68,14 +68,14 @@ static void narrow_norms(void **state) {
 }
 
 /* Of a table that the head shares PyTorch has three gradients where the embedding adds its own: the head's is a view, which
- * is not changed. What the embedding has read, 256 x 768 numbers, is gone then, and here it is not. */
+ * is not changed. What the embedding has read is gone then. */
 static void shared_tables_have_three_gradients(void **state) {
   (void)state;
   sn_net *net = load("gpt2:layers=2", 1, 256);
   static const char *const strategies[] = {"pytorch", "pytorch-1.7"};
   for (int i = 0; i < 2; i++) {
     sn_live live = live_of("gpt2", net, strategies[i], asked("dp=4", "adamw", 1));
-    assert_int_equal(total(&live), 1380004984 + 256 * 768 * 4);
+    assert_int_equal(total(&live), 1380004984);
   }
   sn_net_free(net);
 }
