@@ -311,8 +311,9 @@ def cluster_file(world):
 
 
 def name_of(options):
-    one_kernel = options.device == "cuda" and options.net.startswith("llm:") and options.norms == "torch" and not options.recorded
-    return options.net + (",gpu=1" if one_kernel else "")
+    if options.device != "cuda" or not options.net.startswith("llm:") or options.recorded:
+        return options.net
+    return options.net + (",gpu=1" if options.norms == "torch" else ",gpu=1,simple_norms=1")
 
 
 def record(options, path):

@@ -36,8 +36,8 @@ def question(row):
             words += ["--accumulate", word.split()[1]]
         elif word.startswith("checkpoint "):
             strategy += f"+recompute=units:{word.split()[1]}"
-        elif word == "norms of transformers":  # which snsim's are, but for gpu=1
-            pass
+        elif word == "norms of transformers":  # of pipelines measured on a CPU, where all norms are of simple operations
+            words[1] += "" if "pp=" in row["mesh"] else ",gpu=1,simple_norms=1"
         elif word.startswith("recompute="):
             strategy += f"+{word}"
         elif word in PRECISIONS:

@@ -26,9 +26,8 @@ static float *tensor_at(unsigned char *const *place, uint32_t tensor) {
 }
 
 static void fill_saved(sn_call *call, const sn_route *route, unsigned char *const *place) {
-  const sn_layer *layer = sn__call_layer(call);
   uint32_t first = route->saved[call->layer];
-  uint32_t count = first == SN_NONE ? 0 : sn_saving_count(sn_dialect_rule(route->dialect, route->net, layer)->saves);
+  uint32_t count = first == SN_NONE ? 0 : sn_saving_count(sn_route_rule(route, call->layer)->saves);
   for (uint32_t i = 0; i < 3; i++) call->saved[i] = i < count ? place[first + i] : NULL;
   call->saved_bytes = count > 0 ? route->tensors[first + count - 1].bytes : 0;
 }

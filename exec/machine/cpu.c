@@ -355,7 +355,7 @@ static float *take_room(sn_call *call, uint64_t bytes) {
 /* What is a view is gathered. A gradient that is passed on is there. */
 static void gather_views(const sn_route *route, const sn_step *step, sn_call *call) {
   const sn_layer *layer = &route->layers[call->layer];
-  bool passes_on = sn_dialect_rule(route->dialect, route->net, layer)->gradient == SN_GRAD_PASS_ON;
+  bool passes_on = sn_route_rule(route, call->layer)->gradient == SN_GRAD_PASS_ON;
   float *room = take_room(call, sn_call_gathered_bytes(route, step));
   if (passes_on) call->dx[0] = NULL;
   if (room) sn_call_gather(route, layer->first_output, call->dy[0], room);

@@ -170,6 +170,9 @@ sn_status sn_op_shape(sn_op op, const sn_attr *attr, const sn_shape *inputs, uin
  * SN_BAD_INPUT. */
 sn_status sn_op_measure(sn_layer *layer, sn_shape input, sn_err *err);
 
+/* Of an ATTENTION that was measured: a number for each query, key that it sees, and head. */
+uint64_t sn_attention_scores(const sn_layer *layer);
+
 /* Bytes of one tensor of this shape (float32); SN_BAD_INPUT where a dimension or the product is beyond the limits. */
 sn_status sn_shape_bytes(sn_shape shape, uint64_t *bytes, sn_err *err);
 

@@ -121,11 +121,21 @@ static sn_status attention_shape(const sn_attr *a, const sn_shape *inputs, uint3
                  k.c, k.h, k.w, v.c, v.h, v.w, q.c, q.h, q.w, wanted);
 }
 
+static uint64_t keys_seen(const sn_layer *layer) {
+  const sn_attr *a = layer->attr;
+  return a->keys > 0     ? a->keys
+         : a->window > 0 ? (uint64_t)a->window * a->window
+                         : (uint64_t)layer->out.h * layer->out.w;
+}
+
+uint64_t sn_attention_scores(const sn_layer *layer) {
+  return layer->out.n * ((uint64_t)layer->out.h * layer->out.w) * keys_seen(layer) * layer->attr->heads;
+}
+
 static sn_status attention_measure(sn_layer *layer, sn_shape input, sn_err *err) {
   (void)input;
   const sn_attr *a = layer->attr;
-  uint64_t positions = (uint64_t)layer->out.h * layer->out.w, probabilities;
-  uint64_t seen = a->keys > 0 ? a->keys : a->window > 0 ? (uint64_t)a->window * a->window : positions;
+  uint64_t positions = (uint64_t)layer->out.h * layer->out.w, seen = keys_seen(layer), probabilities;
   const uint64_t work[] = {2, layer->out.n, positions, seen, layer->out.c};
   const uint64_t scores[] = {layer->out.n, positions, seen, a->heads};
   if (!sn__product_within(work, 5, SN_MAX_NET_MACS, &layer->macs))
@@ -201,13 +211,6 @@ static double positions_of(const sn_layer *layer) {
   return (double)layer->out.h * layer->out.w;
 }
 
-/* How many scores there are, of which probabilities have been counted. */
-static double scores_of(const sn_layer *layer) {
-  const sn_attr *a = layer->attr;
-  return (double)layer->statistics_bytes /
-         (double)((a->ratio > 0 || a->cap > 0 ? 2 : 1) * sizeof(float) + (a->ratio > 0));
-}
-
 /* Fused, backward computes the probabilities again: five products for forward's two, and a causal one skips what is
  * masked. */
 static sn_traffic attention_traffic(const sn_layer *layer, double x, double y, double weight) {
@@ -215,7 +218,8 @@ static sn_traffic attention_traffic(const sn_layer *layer, double x, double y, d
   double flops = 2 * (double)layer->macs, in = layer->n_inputs * x;
   if (layer->attr->parts) {
     const sn_beside b = beside_products(layer);
-    const double count = scores_of(layer), width = y / (positions_of(layer) * layer->out.n * layer->out.c);
+    const double count = (double)sn_attention_scores(layer),
+                 width = y / (positions_of(layer) * layer->out.n * layer->out.c);
     const double scores = count * (layer->attr->fused ? width : sizeof(float));
     const double dropped = layer->attr->ratio > 0 ? count * (2 * width + 1) : 0;
     return (sn_traffic){.bytes = {in + y + b.values[0] * y + b.scores[0] * scores + dropped,

@@ -6,7 +6,8 @@
  * It is the network of measurements with several GPUs, with all sizes in its name. Two things are different from `llama`,
  * which is transformers': queries and keys are not rotated, and where several heads of queries read one of keys, keys and
  * values are copied for each (repeat_interleave) before the fused kernel reads them. Norms are of simple operations, as
- * nn.RMSNorm is on a CPU, and attention has no seeds; with "gpu=1" both are as a GPU's kernels have them. Names are the modules' paths; what has no module there is "layers.0.attention.sdpa",
+ * nn.RMSNorm is on a CPU, and attention has no seeds; with "gpu=1" both are as a GPU's kernels have them, and with
+ * "gpu=1,simple_norms=1" attention alone, as where norms are written as transformers does. Names are the modules' paths; what has no module there is "layers.0.attention.sdpa",
  * "layers.0.add1".
  */
 #include "models/zoo/zoo_internal.h"
@@ -23,7 +24,9 @@ enum { HIGH = 1000000, ITEM = 40 };
 /* Their order is the name's. */
 typedef struct sizes {
   uint32_t layers, hidden, heads, kv_heads, ffn, words;
-  bool gpu; /* kernels of a GPU; no part of the six numbers */
+  /* no part of the six numbers: */
+  bool gpu;          /* kernels of a GPU, */
+  bool simple_norms; /* but for norms */
 } sizes;
 enum { SIZES = 6 };
 static const char *const size_names[SIZES] = {"LAYERS", "D", "HEADS", "KV", "FFN", "WORDS"};
@@ -76,18 +79,27 @@ static sn_status must_divide(const char *part, uint32_t count, const char *whole
                  count, of, nearest_divisor(of, count));
 }
 
-/* "4,512,8,8,1408,1024", then perhaps "layers=8", "gpu=1" or "loss=cross_entropy_fp32"; NULL: what `of` holds. */
+/* "4,512,8,8,1408,1024", then perhaps "layers=8", "gpu=1", "simple_norms=1" or "loss=cross_entropy_fp32"; NULL: what `of` holds. */
 static sn_status read(const sn_zoo_entry *entry, const char *parameters, sizes *of, sn_loss *loss, sn_err *err) {
-  static const char *const names[] = {"layers", "gpu"};
-  const sn__zoo_keys keys = {.names = names, .count = 2, .high = HIGH, .loss = loss};
+  static const char *const names[] = {"layers", "gpu", "simple_norms"};
+  const sn__zoo_keys keys = {.names = names, .count = 3, .high = HIGH, .loss = loss};
   uint32_t values[SIZES] = {of->layers, of->hidden, of->heads, of->kv_heads, of->ffn, of->words};
   const char *others = has_sizes(parameters) ? take_sizes(parameters, values, err) : parameters;
-  uint32_t named[] = {values[0], 0};
+  uint32_t named[] = {values[0], 0, 0};
   if (err->code != SN_OK) return err->code;
   if (sn__zoo_parameters(entry, others, &keys, named, err) != SN_OK) return err->code;
-  if (named[1] > 1)
-    return sn_fail(err, SN_BAD_USAGE, "llm: gpu=%" PRIu32 " is not known; write gpu=1, or leave it out", named[1]);
-  *of = (sizes){named[0], values[1], values[2], values[3], values[4], values[5], .gpu = named[1] == 1};
+  for (uint32_t i = 1; i < keys.count; i++)
+    if (named[i] > 1)
+      return sn_fail(err, SN_BAD_USAGE, "llm: %s=%" PRIu32 " is not known; write %s=1, or leave it out", names[i],
+                     named[i], names[i]);
+  *of = (sizes){named[0],
+                values[1],
+                values[2],
+                values[3],
+                values[4],
+                values[5],
+                .gpu = named[1] == 1,
+                .simple_norms = named[2] == 1};
   if (must_divide("HEADS", of->heads, "D", of->hidden, err) != SN_OK) return err->code;
   return must_divide("KV", of->kv_heads, "HEADS", of->heads, err);
 }
@@ -127,7 +139,7 @@ static uint32_t feed_forward(sn_builder *b, uint32_t x, const sizes *of, unsigne
 static uint32_t norm(sn_builder *b, uint32_t x, const sizes *of, const char *name, unsigned i) {
   char text[ITEM];
   snprintf(text, sizeof text, name, i);
-  return sn_build_layer(b, SN_RMS_NORM, &(sn_attr){.fused = of->gpu}, &x, 1, text);
+  return sn_build_layer(b, SN_RMS_NORM, &(sn_attr){.fused = of->gpu && !of->simple_norms}, &x, 1, text);
 }
 
 static uint32_t block(sn_builder *b, uint32_t x, const sizes *of, uint32_t tokens, unsigned i) {
@@ -140,7 +152,7 @@ static uint32_t block(sn_builder *b, uint32_t x, const sizes *of, uint32_t token
 }
 
 sn_net *sn__zoo_titan(const sn_zoo_entry *entry, uint32_t batch, uint32_t image, const char *parameters, sn_err *err) {
-  sizes of = {32, 4096, 32, 8, 14336, 128256, false}; /* Llama 3 8B */
+  sizes of = {32, 4096, 32, 8, 14336, 128256, false, false}; /* Llama 3 8B */
   sn_loss loss = SN_LOSS_CROSS_ENTROPY;
   char name[SN_NET_NAME];
   if (read(entry, parameters, &of, &loss, err) != SN_OK) return NULL;

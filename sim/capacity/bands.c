@@ -48,7 +48,7 @@ static void print_totals(char text[SN_BAND_TEXT]) {
 
 static void print_shared(char text[SN_BAND_TEXT]) {
   snprintf(text, SN_BAND_TEXT,
-           "tensors within %.2g %% of PyTorch's in %d of %d questions of several GPUs, worst %.1f %%",
+           "tensors within %.2g %% of PyTorch's in %d of %d questions of several GPUs, worst %.2g %%",
            SN_BAND_SHARED_WITHIN, SN_BAND_SHARED_NEAR, SN_BAND_SHARED, SN_BAND_SHARED_WORST);
 }
 

@@ -1,6 +1,8 @@
 /* The dialects' tables; see the header. */
 #include "sim/graph/dialect.h"
 
+#include "models/op/op.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -406,11 +408,10 @@ uint64_t sn_saving_bytes(sn_saving saving, uint32_t index, const sn_layer *layer
   case SN_SAVES_SEEDLESS:
     return layer->statistics_bytes - SEEDS;
   case SN_SAVES_PROBABILITIES:
-    return layer->statistics_bytes;
   case SN_SAVES_CAPPED:
-    return layer->statistics_bytes / 2;
-  case SN_SAVES_DROPPED: /* of the nine bytes an element */
-    return layer->statistics_bytes / 9 * (index < 2 ? sizeof(float) : 1);
+    return sn_attention_scores(layer) * sizeof(float);
+  case SN_SAVES_DROPPED:
+    return sn_attention_scores(layer) * (index < 2 ? sizeof(float) : 1);
   case SN_SAVES_MASK:
     return layer->mask_bytes;
   case SN_SAVES_ROWS:

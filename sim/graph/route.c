@@ -492,7 +492,7 @@ static bool allocate(sn__route_maker *b, const sn_net *net, sn_arena *arena) {
   b->saved = sn_arena_alloc(arena, n.layers, sizeof *b->saved);
   b->output = sn_arena_alloc(arena, n.values, sizeof *b->output);
   b->gradient = sn_arena_alloc(arena, n.values, sizeof *b->gradient);
-  b->rules = calloc(n.layers, sizeof *b->rules);
+  b->rules = sn_arena_alloc(arena, n.layers, sizeof *b->rules);
   b->order = calloc(n.layers, sizeof *b->order);
   b->flat = calloc(n.layers, sizeof *b->flat);
   b->stamp = calloc(n.tensors, sizeof *b->stamp);
@@ -512,7 +512,6 @@ static bool allocate(sn__route_maker *b, const sn_net *net, sn_arena *arena) {
 }
 
 static void free_room(sn__route_maker *b) {
-  free(b->rules);
   free(b->order);
   free(b->flat);
   free(b->stamp);
@@ -540,6 +539,7 @@ static void hand_over(const sn__route_maker *b, sn_arena *arena) {
   r->accesses = b->accesses;
   r->permits = b->permits;
   r->tensors = b->tensors;
+  r->rules = b->rules;
   r->output = b->output;
   r->gradient = b->gradient;
   r->saved = b->saved;

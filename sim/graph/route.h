@@ -208,9 +208,10 @@ struct sn_route {
   uint32_t n_regions;
   const struct sn_record_region *regions; /* of a recording: its blocks (models/record/record_net.h); NULL: they are
                                            * found by how values meet (sim/schedule/units.h) */
-  const uint32_t *output;                 /* per value of the net: the tensor that holds it; SN_NONE for DATA's */
-  const uint32_t *gradient;        /* per value: the tensor that holds the gradient with respect to it; SN_NONE: none */
-  const sn_part *part;             /* per value: where in that tensor */
+  const uint16_t *rules;    /* per layer of the net: which of its dialect; NULL: a recording's, which goes by none */
+  const uint32_t *output;   /* per value of the net: the tensor that holds it; SN_NONE for DATA's */
+  const uint32_t *gradient; /* per value: the tensor that holds the gradient with respect to it; SN_NONE: none */
+  const sn_part *part;      /* per value: where in that tensor */
   const uint32_t *weight_gradient; /* per layer: its first SN_PARAMETER_GRADIENT; the bias', where it has one, is the
                                       next; SN_NONE: none */
   const uint32_t *saved; /* per layer of the net: the first tensor that forward saves for backward; SN_NONE: nothing */
@@ -240,6 +241,17 @@ struct sn_route {
   const uint32_t *of_storage;   /* of a recording, per storage of it: the tensor in which it lies; SN_NONE */
   struct sn_arena *arena;
 };
+
+/* Not of recordings. */
+static inline const sn_op_rule *sn_route_rule(const sn_route *route, uint32_t layer) {
+  return &route->dialect->rules[route->rules[layer]];
+}
+
+/* An ATTENTION of a network that keeps its probabilities: by its attribute, or as no fused kernel takes its heads. */
+static inline bool sn_route_is_in_parts(const sn_route *route, uint32_t layer) {
+  const sn_saving saves = route->rules ? (sn_saving)sn_route_rule(route, layer)->saves : SN_SAVES_NOTHING;
+  return saves == SN_SAVES_PROBABILITIES || saves == SN_SAVES_DROPPED || saves == SN_SAVES_CAPPED;
+}
 
 /* Tensors without those of steps that run again. */
 static inline uint32_t sn_route_tensors(const sn_route *route) {

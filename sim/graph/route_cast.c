@@ -4,6 +4,7 @@
  *     forward    x (4 bytes) --> FC --> y            makes x', w', b' of two bytes, and y
  *     backward   FC: dy, x', w' --> dx', dw', db'    then CAST db' --> db, CAST dw' --> dw, CAST dx' --> dx
  */
+#include "models/op/op.h"
 #include "sim/graph/route_internal.h"
 
 /* ---- forward ---- */
@@ -152,19 +153,40 @@ static bool needs_no_copy(const sn__route_maker *b, const sn_layer *layer) {
   return layer->op == SN_FC && layer->attr->turned && b->widths.made && b->widths.made[layer->first_output] == 2;
 }
 
-void sn__route_find_rules(sn__route_maker *b) {
+/* In four bytes PyTorch's efficient kernel for a GPU takes heads of whole 16 bytes; of others attention is in parts. In
+ * two bytes flash attention pads them. */
+static bool has_odd_heads(const sn__route_maker *b, const sn_layer *layer) {
+  enum { ALIGNED = 4 };
+  if (!b->route->dialect->eager || layer->op != SN_ATTENTION || layer->attr->parts || layer->attr->seedless)
+    return false;
+  const uint8_t width = b->widths.made ? b->widths.made[layer->first_output] : 4;
+  return width == 4 && layer->out.c / layer->attr->heads % ALIGNED != 0;
+}
+
+static const sn_op_rule *find_rule(const sn__route_maker *b, const sn_layer *layer) {
   const sn_dialect *dialect = b->route->dialect;
-  for (uint32_t i = 0; i < b->net->n_layers; i++) {
-    const sn_layer *layer = &b->net->layers[i];
-    bool casts = sn_widths_casts_loss(&b->widths, b->net, layer);
-    const sn_op_rule *rule = casts                     ? &dialect->rules[SN_FORM_CAST_LOSS]
-                             : needs_no_copy(b, layer) ? &dialect->rules[SN_FC]
-                                                       : sn_dialect_rule(dialect, b->net, layer);
-    b->rules[i] = (uint16_t)(rule - dialect->rules);
-  }
+  if (sn_widths_casts_loss(&b->widths, b->net, layer)) return &dialect->rules[SN_FORM_CAST_LOSS];
+  if (needs_no_copy(b, layer)) return &dialect->rules[SN_FC];
+  if (has_odd_heads(b, layer)) return &dialect->rules[layer->attr->ratio > 0 ? SN_FORM_DROPPED_PARTS : SN_FORM_PARTS];
+  return sn_dialect_rule(dialect, b->net, layer);
+}
+
+void sn__route_find_rules(sn__route_maker *b) {
+  for (uint32_t i = 0; i < b->net->n_layers; i++)
+    b->rules[i] = (uint16_t)(find_rule(b, &b->net->layers[i]) - b->route->dialect->rules);
+}
+
+/* Backward's fullest moment has two tensors of scores, and no longer dy and values, nor yet gradients of queries and keys. */
+static void make_scores(sn__route_maker *b, uint32_t index) {
+  const sn_layer *layer = &b->net->layers[index];
+  const uint64_t scores = sn_attention_scores(layer) * sizeof(float),
+                 output = b->net->values[layer->first_output].bytes;
+  if (scores > 2 * output)
+    sn__route_access(b, sn__route_add_tensor(b, index, 0, SN_SCRATCH, 2 * (scores - 2 * output)), SN_WRITE);
 }
 
 void sn__route_make_scratch(sn__route_maker *b, uint32_t index) {
+  if (has_odd_heads(b, &b->net->layers[index])) make_scores(b, index);
   const sn_op_rule *rule = sn__route_rule(b, index);
   uint64_t bytes = sn_widths_scratch_bytes(&b->widths, b->net, index);
   uint32_t count = widens(b, index) ? rule->scratch + 1 : rule->scratch - adds_up_early(b, index);

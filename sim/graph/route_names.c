@@ -71,8 +71,9 @@ char *sn_tensor_name(const sn_route *route, uint32_t tensor, char *text, size_t 
       snprintf(text, room, "%s.%s%s", layer->name, suffixes[t->role], again);
     return text;
   }
-  uint32_t saved = sn_saving_count(sn_dialect_rule(route->dialect, route->net, layer)->saves);
-  uint32_t scratch = sn_dialect_rule(route->dialect, route->net, layer)->scratch;
+  const sn_op_rule *rule = sn_route_rule(route, t->layer);
+  const uint32_t scratch = rule->scratch; /* a loss' second saved tensor is a copy in another width */
+  const uint32_t saved = rule->saves == SN_SAVES_CAST_LOSS ? 1 : sn_saving_count(rule->saves);
   const uint32_t siblings[SN_ROLES] = {layer->n_outputs, layer->n_inputs, saved, 1, scratch, 1};
   if (t->port >= SN_CAST_WEIGHTS)
     snprintf(text, room, "%s.%s", layer->name, cast_name(t));

@@ -118,7 +118,7 @@ static uint64_t parameter_bytes(const maker *m, uint32_t tensor) {
 
 /* Of what a forward step saves: seeds, losses and what is of features alone are not split. */
 static bool saves_whole(const maker *m, const sn_tensor *t) {
-  sn_saving saving = sn_dialect_rule(m->whole->dialect, m->whole->net, layer_of(m, t->layer))->saves;
+  sn_saving saving = sn_route_rule(m->whole, t->layer)->saves;
   switch (saving) {
   case SN_SAVES_ATTENTION:
   case SN_SAVES_PADDED:

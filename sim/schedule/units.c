@@ -222,8 +222,7 @@ static sn_status take_attention(const sn_route *route, sn_units *units, sn_err *
   *units = (sn_units){.first = calloc(most, sizeof *units->first), .stays = calloc(most, sizeof *units->stays)};
   if (!units->first || !units->stays) return sn_fail_memory(err);
   for (uint32_t s = 0; s < route->first_backward; s++) {
-    const sn_layer *layer = &route->layers[route->steps[s].layer];
-    bool runs = layer->op == SN_ATTENTION && layer->attr->parts;
+    bool runs = sn_route_is_in_parts(route, route->steps[s].layer);
     if (s > 0 && !runs && units->stays[units->count - 1]) continue;
     units->stays[units->count] = !runs;
     units->first[units->count++] = s;
@@ -327,7 +326,7 @@ uint32_t sn_units_of(const sn_units *units, const sn_route *route, uint32_t step
 static bool is_kept(const sn_route *route, const sn_step *step, uint32_t *products) {
   const sn_layer *layer = &route->layers[step->layer];
   if (step->kernel != SN_WHOLE) return false;
-  if (layer->op == SN_ATTENTION) return !layer->attr->parts;
+  if (layer->op == SN_ATTENTION) return !sn_route_is_in_parts(route, step->layer);
   bool product = layer->op == SN_FC && (!layer->attr->bias || layer->attr->apart); /* else it is aten.addmm */
   return product && ++*products % 2 == 1;
 }

@@ -115,6 +115,11 @@ static void torchtitan_s_layers(void **state) {
   assert_true(named(net, "norm")->attr->fused && named(net, "layers.1.ffn_norm")->attr->fused);
   assert_false(named(net, "layers.0.attention.sdpa")->attr->seedless);
   sn_net_free(net);
+  net = sn_net_load("llm:2,64,8,2,100,50,gpu=1,simple_norms=1", 2, 16, &err);
+  must(&err);
+  assert_false(named(net, "norm")->attr->fused);
+  assert_false(named(net, "layers.0.attention.sdpa")->attr->seedless);
+  sn_net_free(net);
 }
 
 static void torchtitan_s_bad_names(void **state) {
@@ -126,6 +131,7 @@ static void torchtitan_s_bad_names(void **state) {
                {"llm:1,512,8,8,1,99999999999999999999", "is no WORDS"},
                {"llm:4,512,8,8,1408,1024,9", "more than 6 numbers"},
                {"llm:4,512,8,8,1408,1024,gpu=2", "gpu=2 is not known; write gpu=1"},
+               {"llm:4,512,8,8,1408,1024,gpu=1,simple_norms=2", "simple_norms=2 is not known; write simple_norms=1"},
                {"llm:4,512,7,7,1408,1024", "7 does not divide 512; 8 does"},
                {"llm:4,512,8,3,1408,1024", "3 does not divide 8; 2 does"},
                {"llm:4,8,9,9,16,16", "9 does not divide 8; 8 does"},

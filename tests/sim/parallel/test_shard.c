@@ -98,6 +98,37 @@ static void composed_gelus(void **state) {
   sn_net_free(net);
 }
 
+/* Heads of no whole 16 bytes in float32: in parts on a GPU, with all scores, twice more at backward's fullest moment; on fakes
+ * of one. A CPU's kernel takes all heads, and in bf16 a GPU's pads them: there are no scores. */
+static void odd_heads(void **state) {
+  (void)state;
+  static const struct {
+    const char *net, *mesh, *optimizer;
+    uint32_t batch, tokens;
+    uint64_t bytes;
+  } rows[] = {{"llm:4,1000,8,8,2730,1001", "fsdp=7", "adamw", 1, 128, 326240700},
+              {"llm:4,1000,8,8,2730,1001,gpu=1,simple_norms=1", "fsdp=7", "adamw", 1, 128, 327280928 + 39 * 4},
+              {"llm:2,504,8,8,273,101,gpu=1,simple_norms=1", "fsdp=4", "momentum", 2, 256, 57276536},
+              {"llm:2,504,8,8,273,101,gpu=1", "dp=4", "momentum", 2, 256, 71897576},
+              {"llm:3,88,4,4,273,101,gpu=1", "fsdp=4", "momentum", 4, 512, 119629256}};
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    sn_net *net = load(rows[i].net, rows[i].batch, rows[i].tokens);
+    sn_live live = live_of(rows[i].net, net, "pytorch-1.7", asked(rows[i].mesh, rows[i].optimizer, 1));
+    assert_int_equal(total(&live), rows[i].bytes);
+    sn_net_free(net);
+  }
+  sn_net *net = load("llm:1,24,4,4,24,24,gpu=1", 1, 64);
+  sn_iteration iteration = asked("", "momentum", 1);
+  uint64_t widths[2];
+  for (int i = 0; i < 2; i++) {
+    iteration.precision = i == 0 ? SN_FP32 : SN_BF16;
+    const sn_live live = live_of("llm", net, "pytorch", iteration);
+    widths[i] = live.activations + live.temporary;
+  }
+  assert_true(widths[0] - 2 * widths[1] > 64 * 64 * 4 * 4);
+  sn_net_free(net);
+}
+
 /* What is kept is all there is of it elsewhere: shards of parameters and states. */
 static void shards_are_parts(void **state) {
   (void)state;
@@ -349,6 +380,7 @@ int main(void) {
       cmocka_unit_test(narrow_norms),
       cmocka_unit_test(shared_tables_have_three_gradients),
       cmocka_unit_test(composed_gelus),
+      cmocka_unit_test(odd_heads),
       cmocka_unit_test(shards_are_parts),
       cmocka_unit_test(updates_are_of_parts),
       cmocka_unit_test(zero_has_its_states),
