@@ -299,7 +299,7 @@ uint32_t sn_build_rms_norm(sn_builder *b, uint32_t input, const char *name, ...)
 
 uint32_t sn_build_token(sn_builder *b, uint32_t input, const char *name, ...) {
   PRINT_NAME(text)
-  return add(b, SN_TOKEN, &(sn_attr){0}, &input, 1, text);
+  return add(b, SN_TOKEN, &(sn_attr){.named = true}, &input, 1, text);
 }
 
 uint32_t sn_build_take(sn_builder *b, uint32_t input, const char *name, ...) {

@@ -92,6 +92,7 @@ uint32_t sn_build_embedding_of(sn_builder *b, uint32_t table, const char *name, 
 uint32_t sn_build_reshape(sn_builder *b, uint32_t input, uint32_t channels, uint32_t height, uint32_t width,
                           const char *name, ...) SN_NAMED(6);
 uint32_t sn_build_position(sn_builder *b, uint32_t input, uint32_t rows, const char *name, ...) SN_NAMED(4);
+/* Named, as in sn_attr. */
 uint32_t sn_build_token(sn_builder *b, uint32_t input, const char *name, ...) SN_NAMED(3);
 uint32_t sn_build_take(sn_builder *b, uint32_t input, const char *name, ...) SN_NAMED(3);
 /* By heads of so many, which divides the channels. */

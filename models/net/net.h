@@ -168,6 +168,7 @@ typedef struct sn_attr {
   bool plus_one;     /* [RMS_NORM, not fused] Gemma's: factors are 1 + its parameters, which back ends hold
                                  * as their sum, and multiply in four bytes */
   bool parts;        /* [ATTENTION] by a kernel for each product and the softmax, not by a single one */
+  bool named;        /* [TOKEN] the model's Python has a name for what it makes until what the TAKE takes of is made */
   bool seedless;     /* [ATTENTION, not in parts] PyTorch's kernel for a CPU, which keeps no seeds */
   sn_pool_mode pool; /* [POOL] */
   bool ceil;         /* [POOL] output size rounds up */

@@ -264,7 +264,7 @@ const sn_op_def sn__op_POSITION = {
 
 const sn_op_def sn__op_TOKEN = {.name = "TOKEN",
                                 .autocast = SN_AUTOCAST_WIDE,
-                                .keys = {SN_WEIGHTS_OF},
+                                .keys = {{"named", SN_KEY_FLAG, SN_AT(named)}, SN_WEIGHTS_OF},
                                 .shape = token_shape,
                                 .measure = sn__measure_channels,
                                 .sides = table_sides,

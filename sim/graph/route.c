@@ -190,6 +190,7 @@ static void add_forward(sn__route_maker *b, uint32_t index) {
   sn__route_split_product(b, index);
   add_outputs(b, index);
   sn__route_angles(b, index);
+  sn__route_hold_named(b, index);
   sn__route_make_workspace(b, index);
   permit_output(b, index);
   sn__route_end_step(b);

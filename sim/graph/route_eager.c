@@ -83,6 +83,19 @@ void sn__route_angles(sn__route_maker *b, uint32_t index) {
   sn__route_access(b, b->angles + 1, SN_READ);
 }
 
+/* What a named TOKEN has made is there until what the TAKE behind it takes of is made, though nothing computes with it. */
+void sn__route_hold_named(sn__route_maker *b, uint32_t index) {
+  const sn_layer *layers = b->net->layers;
+  const uint32_t reader = b->net->values[layers[index].first_output].consumer;
+  if (!b->route->dialect->eager || reader == SN_NONE || layers[reader].op != SN_TAKE) return;
+  uint32_t token = index;
+  while (token > 0 && layers[token].op != SN_TOKEN) token--;
+  if (token == 0 || !layers[token].attr->named) return;
+  const uint32_t before = b->route->n_accesses;
+  sn__route_access(b, b->output[layers[token].first_output], SN_READ);
+  if (b->route->n_accesses > before) b->accesses[before].held = true;
+}
+
 /* ---- gradients of values ---- */
 
 void sn__route_find_trained(sn__route_maker *b) {

@@ -194,7 +194,7 @@ static void copy_step(maker *m, uint32_t step, uint32_t micro, sn__half half) {
     else if (access.mode == SN_WRITE && m->whole->tensors[access.tensor].role == SN_PARAMETER_GRADIENT && !m->masters)
       add_gradient(m, access.tensor);
     else if (access.held)
-      sn__edit_hold(&m->e, copy_of(m, micro, access.tensor));
+      sn__edit_hold(&m->e, *slot_of(m, micro, access.tensor)); /* where the stage has it */
     else
       sn__edit_access(&m->e, copy_of(m, micro, access.tensor), access.mode);
   }

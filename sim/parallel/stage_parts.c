@@ -71,7 +71,7 @@ static sn_status find_crossings(finder *f) {
       uint32_t *made_by = &f->maker[access.tensor];
       if (sn_tensor_is_weight_cast(&w->tensors[access.tensor])) continue; /* who has the weights */
       if (access.mode == SN_WRITE && *made_by == SN_NONE) *made_by = p;
-      if (*made_by == p || *made_by == SN_NONE) continue;
+      if (*made_by == p || *made_by == SN_NONE || access.held) continue;
       if (s < w->first_backward && access.mode == SN_MODIFY) return fail_in_place(f, s);
       cross(f, access.tensor, *made_by, p, w->n_tensors);
       if (s >= w->first_backward && w->tensors[access.tensor].role == SN_GRADIENT) *made_by = p; /* and hands it on */

@@ -93,7 +93,7 @@ static void shared_are_those_of_the_document(void **state) {
   }
   assert_int_equal(rows, SN_BAND_SHARED);
   assert_int_equal(near, SN_BAND_SHARED_NEAR);
-  assert_true(fabs(worst - SN_BAND_SHARED_WORST) < 0.005);
+  assert_true(fabs(worst - SN_BAND_SHARED_WORST) < 0.0005);
   free(text);
 }
 
