@@ -47,8 +47,7 @@ enum { SN_BAND_SHARED_RECORDINGS = 99 };
 enum { SN_BAND_SHARED = 80, SN_BAND_SHARED_NEAR = 77 };
 #define SN_BAND_SHARED_WITHIN 0.01
 #define SN_BAND_SHARED_WORST  0.017
-#define SN_BAND_SHARED_WITHIN 0.01
-#define SN_BAND_SHARED_WORST  0.057
+
 /* The band of bytes: "tensors within 0.01 % of PyTorch's on 9 of 10 of 193 totals"; of recordings, and of several GPUs, how
  * many were equal or near. DeepSpeed's buffers are not in what zero takes. `several`: GPUs are asked about, of which the
  * mesh may be yet to be found. */

@@ -185,6 +185,13 @@ typedef struct sn_again {
   uint32_t step, at_step;
 } sn_again;
 
+/* What a pipeline's stage does from a step on: an entry of its schedule's list, or what PyTorch does between entries. */
+typedef struct sn_turn {
+  uint32_t step;
+  uint16_t chunk;
+  uint8_t kind; /* sn__action_kind (sim/parallel/pipeline_actions.h) */
+} sn_turn;
+
 struct sn_route {
   const char *name; /* of the network or recording */
   uint32_t batch;   /* images of an iteration */
@@ -233,12 +240,14 @@ struct sn_route {
   const uint32_t *runs;         /* of a pipeline's stage: sn_route_run_of(); else NULL */
   const uint32_t *run_numbers;  /* per step of the whole: which of those that the stage runs; SN_NONE: it does not */
   uint32_t n_runs;              /* how many these are */
-  uint32_t micros;              /* of a pipeline's stage: micro-batches, whose forward and backward steps are mixed: all
+  const sn_turn *turns;         /* of a pipeline's stage upon which nothing lies yet: in the order of its schedule */
+  uint32_t n_turns;
+  uint32_t micros;             /* of a pipeline's stage: micro-batches, whose forward and backward steps are mixed: all
                                  * are ahead of first_backward, which is first_update. Else 0 */
-  struct sn_under_list *under;  /* of a recording: what sn_route_under() has made; else NULL */
-  struct sn_route *of_rank;     /* of what sn_route_under() has made: a part of it, which it frees; NULL: none */
-  struct sn_route *holding;     /* what sn_route_hold() has made of it, which it frees; NULL: nothing */
-  const uint32_t *of_storage;   /* of a recording, per storage of it: the tensor in which it lies; SN_NONE */
+  struct sn_under_list *under; /* of a recording: what sn_route_under() has made; else NULL */
+  struct sn_route *of_rank;    /* of what sn_route_under() has made: a part of it, which it frees; NULL: none */
+  struct sn_route *holding;    /* what sn_route_hold() has made of it, which it frees; NULL: nothing */
+  const uint32_t *of_storage;  /* of a recording, per storage of it: the tensor in which it lies; SN_NONE */
   struct sn_arena *arena;
 };
 

@@ -35,6 +35,8 @@ sn_status sn__edit_begin_bare(sn__edit *e, const sn_route *whole, sn_err *err) {
   e->route->under = NULL;
   e->route->shares_whole = false;
   e->route->holding = NULL;
+  e->route->turns = NULL;
+  e->route->n_turns = 0;
   e->mixed = whole->micros > 0;
   e->route->n_steps = e->route->n_accesses = e->route->n_tensors = e->route->n_transfers = 0;
   e->route->tensor_bytes = 0;

@@ -26,46 +26,17 @@
 #include "models/record/owners.h"
 #include "sim/graph/optimizer.h"
 #include "sim/graph/precision.h"
-#include "sim/parallel/edit.h"
-#include "sim/parallel/groups.h"
+#include "sim/parallel/fsdp_maker.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* A group's tensors; SN_NONE: not there yet. */
-typedef struct state {
-  uint32_t gathered, bucket, shard, reduced;
-  bool in_flight; /* gathered, and not unpacked */
-  bool whole;     /* its parameters are on the GPU */
-  bool small;     /* resharded to a smaller world: backward gathers from copies */
-  bool done;      /* its gradients are reduced */
-} state;
-
-typedef struct maker {
-  sn__edit e;
-  sn__groups g;
-  const sn_route *whole;
-  sn_iteration iteration;
-  const sn_mesh *mesh;
-  uint32_t ranks, e_bytes, r_bytes, o_bytes;
-  state *states;
-  uint32_t *unsharded, *summed, *copy; /* per parameter: tensors; SN_NONE */
-  uint32_t *group_of;                  /* per parameter */
-  uint32_t *widened; /* per tensor the parameter whose gradient it is, which is reduced wider, of a stage; SN_NONE */
-  bool staged;
-  uint32_t *order, n_order; /* groups as forward has left them */
-  uint32_t held, kept;      /* what was gathered, and reduced, last */
-  sn_pass pass;
-  uint32_t root_begin, root_end; /* steps: the model's first and last forward */
-  uint32_t root_backward;        /* the first behind its output's gradient */
-} maker;
-
-static const sn__group *group_of(const maker *m, uint32_t group) {
+static const sn__group *group_of(const sn__fsdp_maker *m, uint32_t group) {
   return &m->g.groups[group];
 }
 
 /* Padded elements of a group: of all its parameters, or of those that have gradients. */
-static uint64_t padded_of(const maker *m, uint32_t group, bool trained) {
+static uint64_t padded_of(const sn__fsdp_maker *m, uint32_t group, bool trained) {
   const sn__group *g = group_of(m, group);
   uint64_t elements = 0;
   for (uint32_t i = g->first_parameter; i < g->first_parameter + g->n_parameters; i++)
@@ -73,16 +44,16 @@ static uint64_t padded_of(const maker *m, uint32_t group, bool trained) {
   return elements;
 }
 
-static uint32_t layer_of(const maker *m, uint32_t group) {
+static uint32_t layer_of(const sn__fsdp_maker *m, uint32_t group) {
   return m->g.parameters[group_of(m, group)->first_parameter].layer;
 }
 
 /* 0: there is none, as something went wrong. */
-static uint64_t bytes_of(const maker *m, uint32_t tensor) {
+static uint64_t bytes_of(const sn__fsdp_maker *m, uint32_t tensor) {
   return tensor != SN_NONE ? m->e.tensors[tensor].bytes : 0;
 }
 
-static uint32_t transfer(maker *m, uint32_t group, sn_transfer_kind kind, sn_mesh_axis axis, uint64_t bytes) {
+static uint32_t transfer(sn__fsdp_maker *m, uint32_t group, sn_transfer_kind kind, sn_mesh_axis axis, uint64_t bytes) {
   uint32_t ranks = kind == SN_ALL_GATHER && m->states[group].small ? m->mesh->reshard : sn_mesh_size(m->mesh, axis);
   return sn__edit_transfer(
       &m->e, (sn_transfer){.kind = kind, .axis = (uint8_t)axis, .group = group, .ranks = ranks, .bytes = bytes});
@@ -91,8 +62,8 @@ static uint32_t transfer(maker *m, uint32_t group, sn_transfer_kind kind, sn_mes
 /* ---- gathering ---- */
 
 /* Into the compute's width first, where shards have another. */
-static void gather(maker *m, uint32_t group) {
-  state *s = &m->states[group];
+void sn__fsdp_gather(sn__fsdp_maker *m, uint32_t group) {
+  sn__group_state *s = &m->states[group];
   if (s->whole || s->in_flight || group_of(m, group)->n_parameters == 0) return;
   uint64_t elements = padded_of(m, group, false), bytes = elements * m->e_bytes;
   uint32_t among = s->small ? m->mesh->reshard : m->ranks;
@@ -108,7 +79,7 @@ static void gather(maker *m, uint32_t group) {
 }
 
 /* A storage a parameter. */
-static void write_unsharded(maker *m, const sn__group *g) {
+static void write_unsharded(sn__fsdp_maker *m, const sn__group *g) {
   for (uint32_t i = g->first_parameter; i < g->first_parameter + g->n_parameters; i++) {
     const sn__parameter *p = &m->g.parameters[i];
     if (m->unsharded[i] == SN_NONE)
@@ -120,8 +91,8 @@ static void write_unsharded(maker *m, const sn__group *g) {
   }
 }
 
-static void unpack(maker *m, uint32_t group) {
-  state *s = &m->states[group];
+void sn__fsdp_unpack(sn__fsdp_maker *m, uint32_t group) {
+  sn__group_state *s = &m->states[group];
   if (!s->in_flight) return;
   sn__edit_hold(&m->e, m->held);
   m->held = SN_NONE;
@@ -132,11 +103,9 @@ static void unpack(maker *m, uint32_t group) {
   s->in_flight = false;
   s->whole = true;
   s->small = false;
-  if (m->pass == SN_FORWARD) m->held = s->gathered;
 }
 
-/* With the latest step its parameters are needed for the last time. */
-static void let_go(maker *m, uint32_t group) {
+void sn__fsdp_let_go(sn__fsdp_maker *m, uint32_t group) {
   const sn__group *g = group_of(m, group);
   if (!m->states[group].whole) return;
   for (uint32_t i = g->first_parameter; i < g->first_parameter + g->n_parameters; i++)
@@ -145,7 +114,7 @@ static void let_go(maker *m, uint32_t group) {
 }
 
 /* One after the other: a part of each stays, the whole goes. */
-static void keep_parts(maker *m, uint32_t group) {
+static void keep_parts(sn__fsdp_maker *m, uint32_t group) {
   const sn__group *g = group_of(m, group);
   for (uint32_t i = g->first_parameter; i < g->first_parameter + g->n_parameters; i++) {
     const sn__parameter *p = &m->g.parameters[i];
@@ -159,52 +128,71 @@ static void keep_parts(maker *m, uint32_t group) {
   m->states[group].small = true;
 }
 
-static bool is_kept(const maker *m, uint32_t group) {
-  return group == m->g.count || m->mesh->reshard == SN_RESHARD_NO || (m->mesh->keep_last && group + 1 == m->g.count);
+static bool is_kept(const sn__fsdp_maker *m, uint32_t group) {
+  if (group == m->g.count || m->mesh->reshard == SN_RESHARD_NO) return true;
+  bool last = group + 1 == m->g.count || m->states[group + 1].chunk != m->states[group].chunk;
+  return m->mesh->keep_last && last;
 }
 
-static void before_forward(maker *m, uint32_t group) {
-  gather(m, group);
-  unpack(m, group);
-  for (uint32_t k = 1; k <= m->mesh->prefetch && m->mesh->prefetch > 1 && group + k < m->g.count; k++)
-    gather(m, group + k);
-}
-
-static void behind_forward(maker *m, uint32_t group) {
-  if (group_of(m, group)->n_parameters == 0) return;
+/* Micro-batches leave them in the same order. */
+static void note_left(sn__fsdp_maker *m, uint32_t group) {
+  for (uint32_t i = 0; i < m->n_order; i++)
+    if (m->order[i] == group) return;
   m->order[m->n_order++] = group;
+}
+
+/* Of a pipeline's stage: whether it is of the chunk whose steps are written. Of others only the root can be another's. */
+static bool is_here(const sn__fsdp_maker *m, uint32_t group) {
+  return m->states[group].chunk == m->chunk;
+}
+
+/* Unpacked in forward, what was gathered stays until the next is. */
+static void before_forward(sn__fsdp_maker *m, uint32_t group) {
+  if (!is_here(m, group)) return;
+  sn__fsdp_gather(m, group);
+  bool fresh = m->states[group].in_flight;
+  sn__fsdp_unpack(m, group);
+  if (fresh) m->held = m->states[group].gathered;
+  for (uint32_t k = 1; k <= m->mesh->prefetch && m->mesh->prefetch > 1 && group + k < m->g.count; k++)
+    if (is_here(m, group + k)) sn__fsdp_gather(m, group + k);
+}
+
+static void behind_forward(sn__fsdp_maker *m, uint32_t group) {
+  if (group_of(m, group)->n_parameters == 0 || !is_here(m, group)) return;
+  note_left(m, group);
   if (is_kept(m, group)) return;
   if (m->mesh->reshard > SN_RESHARD_YES)
     keep_parts(m, group);
   else
-    let_go(m, group);
+    sn__fsdp_let_go(m, group);
 }
 
 /* ---- reducing ---- */
 
 /* Who was left by forward ahead of it. */
-static void gather_next(maker *m, uint32_t group) {
+static void gather_next(sn__fsdp_maker *m, uint32_t group) {
   for (uint32_t i = m->n_order; i-- > 1;)
-    if (m->order[i] == group) gather(m, m->order[i - 1]);
+    if (m->order[i] == group && is_here(m, m->order[i - 1])) sn__fsdp_gather(m, m->order[i - 1]);
 }
 
-static void before_backward(maker *m, uint32_t group) {
-  if (group_of(m, group)->n_parameters == 0) return;
-  gather(m, group);
-  unpack(m, group);
+static void before_backward(sn__fsdp_maker *m, uint32_t group) {
+  if (group_of(m, group)->n_parameters == 0 || !is_here(m, group)) return;
+  sn__fsdp_gather(m, group);
+  sn__fsdp_unpack(m, group);
   if (m->mesh->prefetch <= 1 || group == m->g.count) {
     gather_next(m, group);
     return;
   }
-  for (uint32_t k = 1; k <= m->mesh->prefetch && k <= group; k++) gather(m, group - k);
+  for (uint32_t k = 1; k <= m->mesh->prefetch && k <= group; k++)
+    if (is_here(m, group - k)) sn__fsdp_gather(m, group - k);
 }
 
 /* Gradients side by side. */
-static bool pack(maker *m, uint32_t group) {
+static bool pack(sn__fsdp_maker *m, uint32_t group) {
   const sn__group *g = group_of(m, group);
   uint64_t bytes = padded_of(m, group, true) * m->r_bytes;
   if (bytes == 0) return false;
-  state *s = &m->states[group];
+  sn__group_state *s = &m->states[group];
   s->bucket = sn__edit_tensor(&m->e, layer_of(m, group), group, SN_BUCKET, bytes);
   sn__edit_step(&m->e, layer_of(m, group), SN_BACKWARD, SN_PACK,
                 transfer(m, group, SN_REDUCE_SCATTER, SN_MESH_FSDP, bytes));
@@ -216,14 +204,14 @@ static bool pack(maker *m, uint32_t group) {
   return true;
 }
 
-static uint32_t made_by_reducing(maker *m, uint32_t group, uint32_t port, sn_role role, uint32_t width) {
+static uint32_t made_by_reducing(sn__fsdp_maker *m, uint32_t group, uint32_t port, sn_role role, uint32_t width) {
   uint64_t bytes = padded_of(m, group, true) / m->ranks * width;
   return sn__edit_tensor(&m->e, layer_of(m, group), port, role, bytes);
 }
 
 /* The latest step makes the shard of what was reduced, or adds to it. */
-static void make_shard(maker *m, uint32_t group) {
-  state *s = &m->states[group];
+static void make_shard(sn__fsdp_maker *m, uint32_t group) {
+  sn__group_state *s = &m->states[group];
   if (s->shard != SN_NONE) {
     sn__edit_access(&m->e, s->shard, SN_MODIFY);
     return;
@@ -233,8 +221,8 @@ static void make_shard(maker *m, uint32_t group) {
 }
 
 /* What is reduced is the shard, where it is as wide and nothing is added to; else it is a tensor of its own. */
-static void reduce(maker *m, uint32_t group) {
-  state *s = &m->states[group];
+static void reduce(sn__fsdp_maker *m, uint32_t group) {
+  sn__group_state *s = &m->states[group];
   uint64_t bytes = bytes_of(m, s->bucket);
   bool replicas = sn_mesh_size(m->mesh, SN_MESH_DP) > 1, apart = m->r_bytes != m->o_bytes || s->shard != SN_NONE;
   sn__edit_step(&m->e, layer_of(m, group), SN_BACKWARD, SN_TRANSFER,
@@ -254,11 +242,11 @@ static void reduce(maker *m, uint32_t group) {
 }
 
 /* Its gradients are all made, or as good as that: none is needed of its input. */
-static void behind_backward(maker *m, uint32_t group) {
-  state *s = &m->states[group];
+void sn__fsdp_behind_backward(sn__fsdp_maker *m, uint32_t group) {
+  sn__group_state *s = &m->states[group];
   if (s->done || group_of(m, group)->n_parameters == 0) return;
   s->done = true;
-  let_go(m, group);
+  sn__fsdp_let_go(m, group);
   sn__edit_hold(&m->e, m->kept);
   m->kept = SN_NONE;
   if (!pack(m, group)) return;
@@ -266,9 +254,9 @@ static void behind_backward(maker *m, uint32_t group) {
   m->kept = s->bucket;
 }
 
-static void end_backward(maker *m) {
-  behind_backward(m, m->g.count);
-  for (uint32_t g = 0; g < m->g.count; g++) behind_backward(m, g);
+static void end_backward(sn__fsdp_maker *m) {
+  sn__fsdp_behind_backward(m, m->g.count);
+  for (uint32_t g = 0; g < m->g.count; g++) sn__fsdp_behind_backward(m, g);
   for (uint32_t g = 0; g <= m->g.count; g++) sn__edit_hold(&m->e, m->states[g].reduced);
 }
 
@@ -276,7 +264,7 @@ static void end_backward(maker *m) {
 
 /* The model's forward is steps first .. end of the whole. Where the loss is in the model, its output is the loss:
  * transformers' models make their own. */
-static void find_forward(maker *m, uint32_t first, uint32_t end) {
+void sn__fsdp_find_forward(sn__fsdp_maker *m, uint32_t first, uint32_t end) {
   const sn_route *w = m->whole;
   bool inside = sn_module_library(w->net) == SN_LIBRARY_TRANSFORMERS && !m->staged;
   m->root_begin = first;
@@ -287,7 +275,7 @@ static void find_forward(maker *m, uint32_t first, uint32_t end) {
     m->root_end--;
 }
 
-static void find_backward(maker *m, uint32_t first, uint32_t end) {
+void sn__fsdp_find_backward(sn__fsdp_maker *m, uint32_t first, uint32_t end) {
   const sn_route *w = m->whole;
   bool inside = sn_module_library(w->net) == SN_LIBRARY_TRANSFORMERS && !m->staged;
   m->root_backward = first;
@@ -296,40 +284,28 @@ static void find_backward(maker *m, uint32_t first, uint32_t end) {
     m->root_backward++;
 }
 
-static void find_root(maker *m) {
+static void find_root(sn__fsdp_maker *m) {
   const sn_route *w = m->whole;
   if (w->net->recorded) {
     m->root_begin = m->g.model;
     m->root_end = m->g.model_end;
     m->root_backward = m->g.model_backward;
   } else if (!m->staged) {
-    find_forward(m, 0, w->first_backward);
-    find_backward(m, w->first_backward, w->first_update);
+    sn__fsdp_find_forward(m, 0, w->first_backward);
+    sn__fsdp_find_backward(m, w->first_backward, w->first_update);
   }
-}
-
-/* Of a stage: where the forward or backward of a micro-batch ends that begins with the step. */
-static uint32_t enter_micro(maker *m, uint32_t first) {
-  uint32_t end = sn__groups_enter_micro(&m->g, m->whole, first);
-  if (m->whole->steps[first].pass == SN_BACKWARD) {
-    find_backward(m, first, end);
-    return end;
-  }
-  find_forward(m, first, end);
-  m->n_order = 0;
-  return end;
 }
 
 /* ---- steps ---- */
 
-static uint32_t first_group(const maker *m) {
+static uint32_t first_group(const sn__fsdp_maker *m) {
   for (uint32_t g = 0; g <= m->g.count; g++)
     if (group_of(m, g)->n_parameters > 0) return g;
   return SN_NONE;
 }
 
 /* What the micro-batches before have left is there from the first step on. */
-static void sum_up(maker *m) {
+static void sum_up(sn__fsdp_maker *m) {
   uint32_t first = first_group(m);
   if (first == SN_NONE) return;
   if (m->e.route->n_steps == 0) /* the root has nothing to gather */
@@ -346,7 +322,7 @@ static void sum_up(maker *m) {
 }
 
 /* The same of a recording, which says what a step reads. */
-static void access_recorded(maker *m, uint32_t step) {
+static void access_recorded(sn__fsdp_maker *m, uint32_t step) {
   for (uint32_t i = m->g.first_read[step]; i < m->g.first_read[step + 1]; i++) {
     const sn__parameter *p = &m->g.parameters[m->g.reads[i]];
     if (m->states[m->group_of[m->g.reads[i]]].whole) sn__edit_access(&m->e, m->unsharded[p - m->g.parameters], SN_READ);
@@ -354,7 +330,7 @@ static void access_recorded(maker *m, uint32_t step) {
 }
 
 /* The parameters that a layer's step reads, and those that it adds gradients to. */
-static void access_parameters(maker *m, uint32_t step, bool forward) {
+static void access_parameters(sn__fsdp_maker *m, uint32_t step, bool forward) {
   if (m->g.reads) {
     access_recorded(m, step);
     return;
@@ -372,12 +348,12 @@ static void access_parameters(maker *m, uint32_t step, bool forward) {
 
 /* ---- gradients of a stage, which all micro-batches add to ---- */
 
-static uint32_t widened_of(const maker *m, uint32_t tensor) {
+static uint32_t widened_of(const sn__fsdp_maker *m, uint32_t tensor) {
   return m->widened ? m->widened[tensor] : SN_NONE;
 }
 
 /* A step of the whole; what adds to a gradient adds to the wide one. */
-static void copy_adding(maker *m, uint32_t step) {
+static void copy_adding(sn__fsdp_maker *m, uint32_t step) {
   const sn_step *s = &m->whole->steps[step];
   sn__edit_copy_bare(&m->e, step);
   for (uint32_t i = 0; i < s->n_accesses; i++) {
@@ -390,7 +366,7 @@ static void copy_adding(maker *m, uint32_t step) {
 
 /* Autograd makes a gradient wide before it lets go of what its node was given, which of a table's is the gradient of all
  * words' vectors; and a micro-batch is over with its latest step. */
-static void hold_given(maker *m, uint32_t step) {
+static void hold_given(sn__fsdp_maker *m, uint32_t step) {
   const sn_step *s = &m->whole->steps[step];
   bool table = m->whole->layers[s->layer].op == SN_EMBEDDING;
   for (uint32_t i = 0; i < s->n_accesses; i++) {
@@ -401,7 +377,7 @@ static void hold_given(maker *m, uint32_t step) {
 }
 
 /* What the first micro-batch has made is made wide, and goes. */
-static void widen(maker *m, uint32_t step) {
+static void widen(sn__fsdp_maker *m, uint32_t step) {
   const sn_step *s = &m->whole->steps[step];
   for (uint32_t i = 0; i < s->n_accesses; i++) {
     sn_access access = m->whole->accesses[s->first_access + i];
@@ -418,26 +394,9 @@ static void widen(maker *m, uint32_t step) {
   }
 }
 
-/* With the latest step what the whole's last backward step is the last to hold. */
-static void hold_last(maker *m) {
-  const sn_step *s = &m->whole->steps[m->whole->first_update - 1];
-  bool sends = sn__groups_crosses(m->whole, m->whole->first_update - 1);
-  for (uint32_t i = 0; i < s->n_accesses; i++) {
-    sn_access access = m->whole->accesses[s->first_access + i];
-    if (access.held || sends) sn__edit_hold(&m->e, access.tensor);
-  }
-}
-
-static void end_micros(maker *m) {
-  for (uint32_t g = m->g.count; g-- > 0;) behind_backward(m, g);
-  behind_backward(m, m->g.count);
-  for (uint32_t g = 0; g <= m->g.count; g++) sn__edit_hold(&m->e, m->states[g].reduced);
-  hold_last(m);
-}
-
 /* ---- steps ---- */
 
-static void copy_forward(maker *m, uint32_t step) {
+static void copy_forward(sn__fsdp_maker *m, uint32_t step) {
   m->pass = SN_FORWARD;
   uint32_t group = m->g.of_step[step];
   const sn__group *g = group_of(m, group);
@@ -453,7 +412,7 @@ static void copy_forward(maker *m, uint32_t step) {
   behind_forward(m, m->g.count);
 }
 
-static void copy_backward(maker *m, uint32_t step) {
+static void copy_backward(sn__fsdp_maker *m, uint32_t step) {
   uint32_t group = m->g.of_step[step];
   const sn__group *g = group_of(m, group);
   m->pass = SN_BACKWARD;
@@ -463,12 +422,12 @@ static void copy_backward(maker *m, uint32_t step) {
   access_parameters(m, step, false);
   widen(m, step);
   if (m->staged) return;
-  if (group < m->g.count && g->backward_end == step && g->input_trained) behind_backward(m, group);
+  if (group < m->g.count && g->backward_end == step && g->input_trained) sn__fsdp_behind_backward(m, group);
   if (step + 1 == m->whole->first_update) end_backward(m);
 }
 
 /* The shards of those whose gradients the step reads, or has, and a rank's part of the work. */
-static void copy_recorded_update(maker *m, uint32_t step) {
+static void copy_recorded_update(sn__fsdp_maker *m, uint32_t step) {
   const sn_step *s = &m->whole->steps[step];
   bool of_shards = false;
   sn__edit_copy_bare(&m->e, step);
@@ -485,7 +444,7 @@ static void copy_recorded_update(maker *m, uint32_t step) {
 }
 
 /* The shard in place of the gradients, and a rank's part of the work; the last update reads all of them, which live until then. */
-static void copy_update(maker *m, uint32_t step) {
+static void copy_update(sn__fsdp_maker *m, uint32_t step) {
   const sn_step *s = &m->whole->steps[step];
   sn__edit_copy_bare(&m->e, step);
   sn__edit_share(&m->e, m->ranks);
@@ -499,16 +458,17 @@ static void copy_update(maker *m, uint32_t step) {
   for (uint32_t g = 0; g <= m->g.count && last; g++) sn__edit_access(&m->e, m->states[g].shard, SN_READ);
 }
 
-static bool is_forward(const maker *m, uint32_t step) {
+static bool is_forward(const sn__fsdp_maker *m, uint32_t step) {
   return m->staged ? m->whole->steps[step].pass == SN_FORWARD : step < m->whole->first_backward;
 }
 
-static void write(maker *m) {
+static void write(sn__fsdp_maker *m) {
   const sn_route *w = m->whole;
-  for (uint32_t s = 0, end = 0; s < w->n_steps && m->e.err->code == SN_OK; s++) {
-    if (m->staged && s == end && s < w->first_update) end = enter_micro(m, s);
-    if (m->staged && s == w->first_update) end_micros(m);
-    if (s < w->first_update && is_forward(m, s))
+  for (uint32_t s = 0; s < w->n_steps && m->e.err->code == SN_OK; s++) {
+    if (m->staged && s <= w->first_update) sn__fsdp_take_turns(m, s);
+    if (m->asks && s < w->first_update)
+      sn__edit_copy(&m->e, s);
+    else if (s < w->first_update && is_forward(m, s))
       copy_forward(m, s);
     else if (s < w->first_update)
       copy_backward(m, s);
@@ -522,7 +482,7 @@ static void write(maker *m) {
 /* ---- sizes ---- */
 
 /* Of a recording also what the iteration before has left: gradients until zero_grad(). */
-static void shrink_recorded(maker *m) {
+static void shrink_recorded(sn__fsdp_maker *m) {
   const struct sn_recorded *w = m->whole->net->recorded;
   for (uint32_t s = 0; s < w->record->n_storages; s++) {
     uint32_t t = m->whole->of_storage[s];
@@ -532,7 +492,7 @@ static void shrink_recorded(maker *m) {
 }
 
 /* Of a stage: which gradients are added wider than they are made. */
-static sn_status find_widened(maker *m, sn_err *err) {
+static sn_status find_widened(sn__fsdp_maker *m, sn_err *err) {
   const sn_route *w = m->whole;
   if (m->r_bytes == m->e_bytes) return SN_OK;
   m->widened = malloc(((size_t)w->n_tensors + 1) * sizeof *m->widened);
@@ -543,7 +503,7 @@ static sn_status find_widened(maker *m, sn_err *err) {
   return SN_OK;
 }
 
-static sn_status prepare(maker *m, sn_err *err) {
+static sn_status prepare(sn__fsdp_maker *m, sn_err *err) {
   sn_precision precision = m->iteration.precision;
   if (sn__groups_find(m->whole, m->iteration, &m->g, err) != SN_OK) return err->code;
   size_t groups = (size_t)m->g.count + 1, parameters = (size_t)m->g.n_parameters + 1;
@@ -562,20 +522,21 @@ static sn_status prepare(maker *m, sn_err *err) {
   for (uint32_t g = 0; g < groups; g++)
     for (uint32_t i = 0; i < m->g.groups[g].n_parameters; i++) m->group_of[m->g.groups[g].first_parameter + i] = g;
   for (size_t g = 0; g < groups; g++)
-    m->states[g] = (state){.gathered = SN_NONE, .bucket = SN_NONE, .shard = SN_NONE, .reduced = SN_NONE};
+    m->states[g] = (sn__group_state){.gathered = SN_NONE, .bucket = SN_NONE, .shard = SN_NONE, .reduced = SN_NONE};
   find_root(m);
+  if (m->staged) sn__fsdp_find_chunks(m);
   if (m->staged && find_widened(m, err) != SN_OK) return err->code;
   return sn__edit_begin(&m->e, m->whole, err);
 }
 
 sn_route *sn__fsdp(const sn_route *whole, sn_iteration iteration, sn_err *err) {
-  maker m = {.whole = whole,
-             .iteration = iteration,
-             .mesh = &iteration.mesh,
-             .ranks = sn_mesh_size(&iteration.mesh, SN_MESH_FSDP),
-             .staged = whole->micros > 0,
-             .held = SN_NONE,
-             .kept = SN_NONE};
+  sn__fsdp_maker m = {.whole = whole,
+                      .iteration = iteration,
+                      .mesh = &iteration.mesh,
+                      .ranks = sn_mesh_size(&iteration.mesh, SN_MESH_FSDP),
+                      .staged = whole->micros > 0,
+                      .held = SN_NONE,
+                      .kept = SN_NONE};
   sn_status status = prepare(&m, err);
   if (status == SN_OK) write(&m);
   bool good = status == SN_OK && err->code == SN_OK;

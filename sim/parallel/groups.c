@@ -68,11 +68,11 @@ static void note_step(sn__group *group, uint32_t step, bool forward) {
 
 bool sn__groups_crosses(const sn_route *route, uint32_t step) {
   const sn_step *s = &route->steps[step];
-  return s->kernel == SN_TRANSFER && route->transfers[s->sum].axis == SN_MESH_PP;
+  return (s->kernel == SN_TRANSFER || s->kernel == SN_PACK) && route->transfers[s->sum].axis == SN_MESH_PP;
 }
 
 /* What adds gradients belongs to those who made them: a block's input is its own, whose output it is. */
-static void enter(sn__groups *g, const sn_route *route, uint32_t first, uint32_t end) {
+void sn__groups_enter(sn__groups *g, const sn_route *route, uint32_t first, uint32_t end) {
   bool forward = first < end && route->steps[first].pass == SN_FORWARD;
   uint32_t group = g->count;
   for (uint32_t i = 0; i <= g->count; i++) *(forward ? &g->groups[i].forward : &g->groups[i].backward) = SN_NONE;
@@ -84,25 +84,6 @@ static void enter(sn__groups *g, const sn_route *route, uint32_t first, uint32_t
     note_step(&g->groups[group], s, forward);
     g->of_step[s] = group;
   }
-}
-
-uint32_t sn__groups_enter_micro(sn__groups *g, const sn_route *route, uint32_t first) {
-  const sn_step *steps = route->steps;
-  uint32_t end = first + 1;
-  while (end < route->first_update && steps[end].pass == steps[first].pass && g->micro_of[end] == g->micro_of[first])
-    end++;
-  enter(g, route, first, end);
-  return end;
-}
-
-static sn_status find_micros(const sn_route *route, sn__groups *g, sn_err *err) {
-  g->micro_of = calloc((size_t)route->first_update + 1, sizeof *g->micro_of);
-  if (!g->micro_of) return sn_fail_memory(err);
-  for (uint32_t micro = 0; micro < route->micros; micro++)
-    for (uint32_t i = 0; i < route->n_runs; i++) g->micro_of[route->runs[(size_t)micro * route->n_runs + i]] = micro;
-  for (uint32_t s = 0; s < route->first_update; s++)
-    if (sn__groups_crosses(route, s)) g->micro_of[s] = route->transfers[route->steps[s].sum].micro;
-  return SN_OK;
 }
 
 /* What a stage receives requires a gradient. */
@@ -132,9 +113,9 @@ sn_status sn__groups_find(const sn_route *route, sn_iteration iteration, sn__gro
   g->groups[g->count] = (sn__group){.name = "root", .forward = SN_NONE, .backward = SN_NONE};
   for (uint32_t i = 0; i <= g->count; i++) add_parameters(route, sn_mesh_size(&iteration.mesh, SN_MESH_TP), g, i);
   find_trained(route, g, iteration);
-  if (route->micros > 0) return find_micros(route, g, err);
-  enter(g, route, 0, route->first_backward);
-  enter(g, route, route->first_backward, route->first_update);
+  if (route->micros > 0) return SN_OK;
+  sn__groups_enter(g, route, 0, route->first_backward);
+  sn__groups_enter(g, route, route->first_backward, route->first_update);
   return SN_OK;
 }
 
@@ -199,7 +180,6 @@ void sn__groups_clear(sn__groups *g) {
   free(g->parameters);
   free(g->of);
   free(g->of_step);
-  free(g->micro_of);
   free(g->gradient_of);
   free(g->first_read);
   free(g->reads);

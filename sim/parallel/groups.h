@@ -38,7 +38,6 @@ typedef struct sn__groups {
   sn__parameter *parameters; /* of a group side by side, layers in order */
   uint32_t *of;              /* per layer: its group; of a pipeline's stage SN_NONE: not on it */
   uint32_t *of_step;         /* per forward and backward step of the whole: its group */
-  uint32_t *micro_of;        /* of a pipeline's stage, per such step: its micro-batch; else NULL */
   /* of a recording, else NULL */
   uint32_t *gradient_of;        /* per tensor: the group that it is a gradient of; SN_NONE */
   uint32_t *first_read, *reads; /* per step of the whole: it reads parameters reads[first_read[step] ..] */
@@ -48,10 +47,10 @@ typedef struct sn__groups {
 
 /* To be cleared in any case. O(layers + steps). */
 sn_status sn__groups_find(const sn_route *whole, sn_iteration iteration, sn__groups *groups, sn_err *err);
-/* Of a pipeline's stage: groups' first and last steps are now those of the micro-batch's forward or backward that begins
- * with a step of the whole; where it ends. What stages send and receive is of no group. O(steps + groups). */
-uint32_t sn__groups_enter_micro(sn__groups *groups, const sn_route *whole, uint32_t first);
-/* Whether a step sends to another stage, or receives from it. */
+/* Of a pipeline's stage: groups' first and last steps are now those of the micro-batch's forward or backward that is steps
+ * first .. end of the whole. What stages send and receive is of no group. O(steps + groups). */
+void sn__groups_enter(sn__groups *groups, const sn_route *whole, uint32_t first, uint32_t end);
+/* Whether a step sends to another stage, receives from it, or makes room for that. */
 bool sn__groups_crosses(const sn_route *whole, uint32_t step);
 /* Per parameter the step of the whole in which its gradient is whole; SN_NONE where it is not trained. O(accesses). */
 sn_status sn__groups_find_made(const sn__groups *groups, const sn_route *whole, uint32_t *made, sn_err *err);

@@ -60,7 +60,9 @@ typedef struct maker {
   uint32_t *run_numbers, *runs; /* as in the route */
   uint32_t n_runs;
   held sent, sent_gradients, received; /* until what comes next: see above */
-  uint64_t updated, updated_own;       /* elements of a rank's parameters that are updated; the stage's alone */
+  sn_turn *turns;
+  uint32_t n_turns, turns_room;
+  uint64_t updated, updated_own; /* elements of a rank's parameters that are updated; the stage's alone */
   sn_err *err;
 } maker;
 
@@ -447,10 +449,29 @@ static void write_updates(maker *m) {
 
 /* ---- the route ---- */
 
+/* What is written from here on. */
+static void note_turn(maker *m, sn__action_kind kind, uint16_t chunk) {
+  if (m->n_turns == m->turns_room) {
+    const uint32_t room = 2 * m->turns_room + 64;
+    sn_turn *turns = realloc(m->turns, room * sizeof *turns);
+    if (!turns) {
+      sn_fail_memory(m->err);
+      return;
+    }
+    m->turns = turns;
+    m->turns_room = room;
+  }
+  m->turns[m->n_turns++] = (sn_turn){.step = m->e.route->n_steps, .chunk = chunk, .kind = (uint8_t)kind};
+}
+
+/* What it has is reduced behind the last one. */
 static void write_entries(maker *m, const sn_pipeline *pipeline) {
   const sn_pipeline_entry *entries = sn_pipeline_list(pipeline, m->mesh->stage);
-  for (uint32_t i = 0; i < pipeline->n_entries && m->err->code == SN_OK; i++)
+  for (uint32_t i = 0; i < pipeline->n_entries && m->err->code == SN_OK; i++) {
+    note_turn(m, SN__COMPUTE, 0);
     write_entry(m, &entries[i], i > 0 ? &entries[i - 1] : NULL);
+  }
+  note_turn(m, SN__REDUCE, 0);
 }
 
 /* Of a stage that PyTorch's runtime plays. */
@@ -458,6 +479,7 @@ static void write_actions(maker *m, const sn_pipeline *pipeline) {
   sn__actions actions;
   if (sn__actions_of(pipeline, m->mesh->stage, &actions, m->err) != SN_OK) actions.n = 0;
   for (size_t i = 0; i < actions.n && m->err->code == SN_OK; i++) {
+    note_turn(m, actions.all[i].kind, actions.all[i].entry.chunk);
     if (actions.all[i].kind == SN__ASK) ask(m, &actions.all[i].entry);
     if (actions.all[i].kind == SN__COMPUTE) write_entry(m, &actions.all[i].entry, NULL);
   }
@@ -526,8 +548,9 @@ static sn_status prepare(maker *m) {
 static void clear(maker *m) {
   sn__parts_clear(&m->parts);
   sn__halves_clear(&m->halves);
-  void *const rooms[] = {
-      m->number, m->copy, m->only, m->made, m->left, m->is_left, m->sent.all, m->sent_gradients.all, m->received.all};
+  void *const rooms[] = {m->number,       m->copy,    m->only,     m->made,
+                         m->left,         m->is_left, m->sent.all, m->sent_gradients.all,
+                         m->received.all, m->turns};
   for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++) free(rooms[i]);
 }
 
@@ -536,7 +559,10 @@ static sn_status hand_over(maker *m, sn_route *route, sn_err *err) {
   sn_mesh *mesh = sn_arena_alloc(route->arena, 1, sizeof *mesh);
   sn_parameter_group *groups = sn_arena_alloc(route->arena, 1, sizeof *groups);
   uint32_t *gradients = sn_arena_alloc(route->arena, route->n_layers, sizeof *gradients);
-  if (!mesh || !groups || !gradients) return sn_fail_memory(err);
+  if (!mesh || !groups || !gradients || !sn_arena_adopt(route->arena, m->turns)) return sn_fail_memory(err);
+  route->turns = m->turns;
+  route->n_turns = m->n_turns;
+  m->turns = NULL;
   for (uint32_t l = 0; l < route->n_layers; l++) {
     uint32_t first = m->whole->weight_gradient[l];
     bool known = first != SN_NONE && (!m->masters || m->number[first] != SN_NONE);

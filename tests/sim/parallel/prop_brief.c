@@ -47,13 +47,20 @@ static void throw(question * q, uint64_t *dice, sn_err *err) {
   bool doubles = stages % 2 == 0 && stages != 6; /* whole nodes of 8 */
   static const char *const divided[] = {"", "", ",tp=2", ",tp=2,sequence=whole"};
   char mesh[80];
-  static const char *const shards[] = {
-      "", "", ",fsdp=2", ",fsdp=2,reshard=no", ",fsdp=4,prefetch=2", ",fsdp=2,keep-last=yes", ",fsdp=2,reduce=bf16"};
+  static const char *const shards[] = {"",
+                                       "",
+                                       ",fsdp=2",
+                                       ",fsdp=2,reshard=no",
+                                       ",fsdp=4,prefetch=2",
+                                       ",fsdp=2,keep-last=yes",
+                                       ",fsdp=2,reduce=bf16",
+                                       ",fsdp=2,schedule=interleaved:2"};
   const char *units =
       stages == 4 && n < 2 && prng_chance(dice, 50) ? ",stages=1,3,3,1" : ""; /* the second is fullest */
+  uint32_t of_shards =
+      prng_below(dice, sizeof shards / sizeof *shards - (units[0] ? 1 : 0)); /* the last has more parts */
   snprintf(mesh, sizeof mesh, "pp=%u%s%s%s%s", stages, doubles && prng_chance(dice, 50) ? ",dp=2" : "",
-           doubles && nets[n].divides ? divided[prng_below(dice, 4)] : "",
-           doubles ? shards[prng_below(dice, sizeof shards / sizeof *shards)] : "", units);
+           doubles && nets[n].divides ? divided[prng_below(dice, 4)] : "", doubles ? shards[of_shards] : "", units);
   q->net = nets[n].net;
   q->batch = nets[n].batch;
   q->n_strategies = 2;
@@ -63,6 +70,8 @@ static void throw(question * q, uint64_t *dice, sn_err *err) {
   q->options.iteration.precision = precisions[prng_below(dice, sizeof precisions / sizeof *precisions)];
   sn_optimizer_parse(optimizers[prng_below(dice, 3)], &q->options.iteration.optimizer, err);
   sn_mesh_parse(mesh, &q->options.iteration.mesh, err);
+  if (sn_mesh_chunks(&q->options.iteration.mesh) > 1)
+    q->options.iteration.accumulate -= q->options.iteration.accumulate % stages;
   q->options.iteration.master = q->options.iteration.precision == SN_BF16 &&
                                 sn_mesh_size(&q->options.iteration.mesh, SN_MESH_FSDP) > 1 && prng_chance(dice, 50);
   q->strategies[0] = parse_strategy("pytorch");

@@ -36,16 +36,17 @@ static void fail_world(const world *w, const char *what) {
 }
 
 static sn_mesh random_mesh(uint64_t *dice, sn_err *err) {
-  static const char *const reshards[] = {"yes", "no", "2"}, *const schedules[] = {"1f1b", "gpipe", "zb-h1"};
+  static const char *const reshards[] = {"yes", "no", "2"}, *const schedules[] = {"zb-h1", "1f1b", "gpipe",
+                                                                                  "interleaved:2", "interleaved:4"};
   char text[120];
   uint32_t ranks = prng_from(dice, 2, 9);
   sn_mesh mesh;
   if (prng_chance(dice, 25))
     snprintf(text, sizeof text, "pp=%u,dp=%u,schedule=%s", prng_from(dice, 2, 4), prng_chance(dice, 30) ? 2 : 1,
-             schedules[prng_below(dice, 3)]);
+             schedules[prng_below(dice, 5)]);
   else if (prng_chance(dice, 35))
     snprintf(text, sizeof text, "pp=%u,dp=%u,schedule=%s,fsdp=%u,reshard=%s,keep-last=%s,prefetch=%u,reduce=%s",
-             prng_from(dice, 2, 4), prng_chance(dice, 30) ? 2 : 1, schedules[prng_below(dice, 2)], ranks,
+             prng_from(dice, 2, 4), prng_chance(dice, 30) ? 2 : 1, schedules[prng_from(dice, 1, 4)], ranks,
              reshards[prng_below(dice, 2)], prng_chance(dice, 30) ? "yes" : "no", prng_from(dice, 1, 3),
              prng_chance(dice, 50) ? "bf16" : "fp32");
   else if (prng_chance(dice, 20))
@@ -74,7 +75,7 @@ static void choose_stage(world *w) {
   uint32_t stages = sn_mesh_size(mesh, SN_MESH_PP);
   if (stages == 1) return;
   mesh->stage = prng_below(&w->dice, stages);
-  mesh->micros = prng_from(&w->dice, 1, 6);
+  mesh->micros = sn_mesh_chunks(mesh) > 1 ? stages * prng_from(&w->dice, 1, 3) : prng_from(&w->dice, 1, 6);
   w->iteration.accumulate = 1;
   w->strategy.offload = SN_OFFLOAD_NONE;
   if (mesh->schedule == SN_SCHEDULE_ZB_H1) w->strategy.recompute = SN_RECOMPUTE_NONE;
