@@ -270,7 +270,9 @@ static sn_status check_precision(const sn_args *args, sn_err *err) {
 
 static sn_status check_mesh(const sn_args *args, sn_err *err) {
   const sn_iteration asked = {.mesh = args->options.iteration.mesh};
-  return check_strategies(args, asked, "--parallel", "--strategy pytorch or pytorch+recompute=units", err);
+  bool again = asked.mesh.schedule != SN_SCHEDULE_ZB_H1;
+  const char *other = again ? "--strategy pytorch or pytorch+recompute=units" : "--strategy pytorch";
+  return check_strategies(args, asked, "--parallel", other, err);
 }
 
 /* What of the loop a recording has already; of a model in Python what does not go into its recording. */
