@@ -198,6 +198,8 @@ static sn_status check_sizes(finder *f) {
 
 static sn_status check_kind(finder *f) {
   bool attends = false;
+  if (f->net->recorded)
+    return sn_fail(f->err, SN_BAD_INPUT, "%s: a recording is not divided by tp yet; ask for fsdp or dp", f->net->name);
   for (uint32_t l = 0; l < f->net->n_layers; l++) {
     if (f->net->layers[l].op == SN_BN)
       return refuse(f, &f->net->layers[l], "is a batch norm, whose statistics are of all features and positions");
