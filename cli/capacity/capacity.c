@@ -113,6 +113,16 @@ void sn_capacity_print_where(const sn_question *q, FILE *out) {
   sn_capacity_print_switches(q, out);
 }
 
+/* How several GPUs share, where it is not what is looked for. */
+static void put_mesh(sn_json_object *o, const sn_options *options) {
+  const sn_mesh *mesh = &options->iteration.mesh;
+  if (sn_mesh_is_one(mesh) || mesh->sought) return;
+  sn_json_put_text(o, "parallel", mesh->text);
+  if (!*options->cluster.name) return;
+  sn_json_put_text(o, "cluster", options->cluster.name);
+  sn_json_put_count(o, "nodes", options->cluster.nodes);
+}
+
 void sn_capacity_put_where(sn_json_object *o, const sn_question *q) {
   sn_json_put_text(o, "gpu", q->device.name);
   sn_json_put_count(o, "memory_bytes", q->device.memory_bytes + q->margin_bytes);
@@ -131,6 +141,7 @@ void sn_capacity_put_where(sn_json_object *o, const sn_question *q) {
   if (q->options.iteration.precision != SN_FP32)
     sn_json_put_text(o, "precision", sn_iteration_precision_name(q->options.iteration));
   if (*q->args->freeze) sn_json_put_text(o, "freeze", q->args->freeze);
+  put_mesh(o, &q->options);
   sn_json_put_bool(o, "shared_link", q->options.shared_link);
   sn_json_put_bool(o, "calibrated", q->options.calibration != NULL);
 }

@@ -403,7 +403,7 @@ static sn_status write_json(const ranking *r, FILE *out, sn_err *err) {
   sn_json_put_count(&o, "accumulate", sn_iteration_batches(q->options.iteration));
   sn_json_put_bool(&o, "inference", q->options.iteration.inference);
   if (q->options.iteration.precision != SN_FP32)
-    sn_json_put_text(&o, "precision", sn_precision_name(q->options.iteration.precision));
+    sn_json_put_text(&o, "precision", sn_iteration_precision_name(q->options.iteration));
   if (*q->args->freeze) sn_json_put_text(&o, "freeze", q->args->freeze);
   sn_json_put_text(&o, "version", SNSIM_VERSION);
   if (sn_json_end(&o, "", true, ",\"results\":[", out, err) != SN_OK) return err->code;

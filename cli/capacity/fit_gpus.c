@@ -4,6 +4,7 @@
 #include "cli/capacity/fit.h"
 #include "cli/capacity/gpus.h"
 #include "cli/options/table.h"
+#include "sim/capacity/answer.h"
 #include "sim/parallel/times.h"
 #include "sim/scale/worlds.h"
 
@@ -119,19 +120,28 @@ static void print_below(const asked *a, FILE *out) {
           sn_print_bytes(a->worlds->binding.resident_bytes, resident));
 }
 
-static void print_option(const char *before, const sn_world *w, bool strategy, FILE *out) {
+/* As of one GPU, by the least with which it runs. */
+static void print_tight(const asked *a, const sn_world *w, FILE *out) {
+  char left[SN_UNIT_TEXT];
+  uint64_t need = need_of(w->result), memory = a->q.device.memory_bytes;
+  if (sn_answer_verdict(need, memory) == SN_VERDICT_TIGHT)
+    fprintf(out, "TIGHT: only %s a GPU are left, less than 3 %%\n", sn_print_bytes(memory - need, left));
+}
+
+static void print_option(const asked *a, const char *before, const sn_world *w, bool strategy, FILE *out) {
   char name[SN_STRATEGY_TEXT];
   fprintf(out, "%s%" PRIu32 " GPU%s", before, w->world, w->world > 1 ? "s" : "");
   if (w->nodes > 1) fprintf(out, " on %" PRIu32 " nodes", w->nodes);
   if (*w->mesh.text) fprintf(out, ": --parallel %s", w->mesh.text);
   if (strategy) fprintf(out, "%s --strategy %s", *w->mesh.text ? "" : ":", sn_strategy_name(w->strategy, name));
   fputs("\n", out);
+  print_tight(a, w, out);
 }
 
 static sn_status print_answer(const asked *a, FILE *out, sn_err *err) {
   const sn_worlds *w = a->worlds;
-  if (w->least) print_option("fewest: ", w->least, a->q.args->n_strategies > 1, out);
-  if (w->leanest) print_option("fewest where blocks run again: ", w->leanest, true, out);
+  if (w->least) print_option(a, "fewest: ", w->least, a->q.args->n_strategies > 1, out);
+  if (w->leanest) print_option(a, "fewest where blocks run again: ", w->leanest, true, out);
   if (!w->least) fputs("none of them is enough as it stands\n", out);
   print_below(a, out);
   const sn_world *told = w->least ? w->least : w->leanest;

@@ -405,7 +405,9 @@ static sn_status open_knob(asked *a, sn_err *err) {
     a->spec.like = a->recorded;
   }
   if (sn_knob_open(&a->spec, &a->knob, err) != SN_OK) return err->code;
-  return sn_knob_keep_staged(&a->knob, &a->question.options.iteration.mesh, err);
+  const sn_mesh *mesh = &a->question.options.iteration.mesh;
+  if (a->spec.kind == SN_KNOB_SEQUENCE) sn_knob_keep_divided(&a->knob, mesh);
+  return sn_knob_keep_staged(&a->knob, mesh, err);
 }
 
 sn_status sn_cli_fit_largest(const sn_args *args, sn_err *err) {

@@ -115,7 +115,7 @@ static sn_status print_table(const sn_route *r, const sn_args *args, const sn_ou
   sn_table *table = sn_table_new(columns, sizeof columns / sizeof columns[0]);
   fprintf(out->stream, "%s, batch %" PRIu32 ", dialect %s%s%s%s%s\n%s\n\n", r->name, r->batch, r->dialect->name,
           args->options.iteration.precision == SN_FP32 ? "" : ", ",
-          args->options.iteration.precision == SN_FP32 ? "" : sn_precision_name(args->options.iteration.precision),
+          args->options.iteration.precision == SN_FP32 ? "" : sn_iteration_precision_name(args->options.iteration),
           *args->freeze ? ", frozen: " : "", args->freeze, r->dialect->summary);
   for (uint32_t s = 0; s < r->n_steps && room; s++) put_step(table, r, s, room);
   if (!room)
@@ -182,7 +182,7 @@ static sn_status print_json(const sn_route *r, const sn_args *args, FILE *out, s
   sn_json_put_text(&o, "dialect", r->dialect->name);
   sn_json_put_text(&o, "order", sn_order_name(args->order));
   if (args->options.iteration.precision != SN_FP32)
-    sn_json_put_text(&o, "precision", sn_precision_name(args->options.iteration.precision));
+    sn_json_put_text(&o, "precision", sn_iteration_precision_name(args->options.iteration));
   if (*args->freeze) sn_json_put_text(&o, "freeze", args->freeze);
   sn_json_put_count(&o, "tensor_bytes", r->tensor_bytes);
   sn_json_end(&o, "", true, ",\n\"tensors\":[", out, err);

@@ -113,7 +113,7 @@ static sn_status load_device(const sn_args *args, sn_question *q, sn_err *err) {
     return err->code;
   if (!args->which && sn_device_emulates(&q->device, args->options.iteration.precision))
     sn_out_say("%s: %s has no tensor cores for it: the bytes are right, the times, at fp32's rate, are a guess",
-               sn_precision_name(args->options.iteration.precision), q->device.name);
+               sn_iteration_precision_name(args->options.iteration), q->device.name);
   sn_question_settle_precision(q, NULL);
   return sn_question_adapt(args, &q->device, &q->margin_bytes, err);
 }
@@ -263,14 +263,17 @@ sn_status sn_question_check_freeze(const sn_args *args, sn_err *err) {
 
 static sn_status check_precision(const sn_args *args, sn_err *err) {
   char option[40];
-  const sn_iteration asked = {.precision = args->options.iteration.precision};
-  snprintf(option, sizeof option, "--precision %s", sn_precision_name(asked.precision));
+  const sn_iteration *given = &args->options.iteration,
+                     asked = {.precision = given->precision, .master = given->master};
+  snprintf(option, sizeof option, "--precision %s", sn_iteration_precision_name(asked));
   return check_strategies(args, asked, option, "--strategy pytorch", err);
 }
 
 static sn_status check_mesh(const sn_args *args, sn_err *err) {
   const sn_iteration asked = {.mesh = args->options.iteration.mesh};
-  return check_strategies(args, asked, "--parallel", "--strategy pytorch or pytorch+recompute=units", err);
+  bool again = asked.mesh.schedule != SN_SCHEDULE_ZB_H1;
+  const char *other = again ? "--strategy pytorch or pytorch+recompute=units" : "--strategy pytorch";
+  return check_strategies(args, asked, "--parallel", other, err);
 }
 
 /* What of the loop a recording has already; of a model in Python what does not go into its recording. */

@@ -127,7 +127,7 @@ function drawChangeTiles(change) {
        tile("GPU memory it takes then", bytes(change.device_bytes), percent(change.device_bytes, run.memory) + " of " + bytes(run.memory)),
        tile("One iteration", rough(change.iteration_ns / 1e6) + " ms", change.accumulate > 1 ? change.accumulate + " batches of " + change.batch : "batch " + change.batch),
        tile(SPEED, rough(change.images_per_s), change.precision + ", " + change.optimizer),
-       tile("Host memory", change.host_bytes ? bytes(change.host_bytes) : "none", change.host_bytes ? "for what waits there" : "nothing leaves the GPU"));
+       tile("Host memory", change.host_bytes ? bytes(change.host_bytes) : "none", change.host_bytes ? "for what waits there" : "nothing is offloaded"));
 }
 
 function drawTiles(best) {
@@ -138,7 +138,7 @@ function drawTiles(best) {
        tile(best ? "GPU memory its plan takes" : "GPU memory needed", bytes(best ? r.device : r.least || r.device), percent(best ? r.device : r.least || r.device, run.memory) + " of " + bytes(run.memory) + (run.nominal ? ", the nominal size" : "")),
        tile("One iteration", best ? stands ? rough(r.iteration_ns / 1e6) + " ms" : time(r.iteration_ns) : "-", !best ? "does not fit" : r.stall_ns ? percent(r.stall_ns, r.iteration_ns) + " of it waiting for copies" : "never waiting for copies"),
        tile(SPEED, best ? stands ? rough(imagesPerSecond(r)) : imagesPerSecond(r).toFixed(1) : "-", best ? LOAD : "does not fit"),
-       tile("Copied per iteration", bytes(r.out + r.in), r.external ? bytes(r.external) + " of " + run.external + " memory" : "nothing leaves the GPU"));
+       tile("Copied per iteration", bytes(r.out + r.in), r.external ? bytes(r.external) + " of " + run.external + " memory" : "nothing is offloaded"));
 }
 
 function drawVerdict() {

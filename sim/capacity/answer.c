@@ -157,8 +157,10 @@ static sn_status add_time_band(const finder *f, sn_answer *answer) {
   for (uint32_t i = 0; i < answer->n_changes; i++) {
     rows[i] = rows[0];
     if (sn_strategy_parse(answer->changes[i].strategy, &rows[i].strategy, f->err) != SN_OK) return f->err->code;
-    if (!a->net->recorded && sn_precision_parse(answer->changes[i].precision, &rows[i].precision, f->err) != SN_OK)
-      return f->err->code;
+    sn_iteration changed = a->options->iteration;
+    if (a->net->recorded) continue;
+    if (sn_iteration_parse_precision(answer->changes[i].precision, &changed, f->err) != SN_OK) return f->err->code;
+    rows[i].precision = changed.precision;
   }
   answer->time_within = sn_band_share(sn_band_find(&rows[0]));
   answer->time_band = sn_arena_text(f->arena, sn_band_of_times(rows, answer->n_changes ? answer->n_changes : 1, text));

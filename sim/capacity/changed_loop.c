@@ -216,7 +216,7 @@ sn_status sn__loop_tell_none(sn_strategy strategy, sn_iteration iteration, uint3
                                .what = "as it stands",
                                .options = "",
                                .strategy = sn_arena_text(arena, sn_strategy_name(strategy, name)),
-                               .precision = sn_precision_name(iteration.precision),
+                               .precision = sn_iteration_precision_name(iteration),
                                .optimizer = sn_arena_text(arena, sn_optimizer_name(iteration.optimizer)),
                                .batch = batch,
                                .accumulate = sn_iteration_batches(iteration),

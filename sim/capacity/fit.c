@@ -147,6 +147,15 @@ static uint32_t step_of(const sn_knob *knob) {
   return knob->step ? knob->step : 1;
 }
 
+void sn_knob_keep_divided(sn_knob *knob, const sn_mesh *mesh) {
+  uint32_t ranks = mesh->sequence_whole ? 1 : sn_mesh_size(mesh, SN_MESH_TP), low = knob->low, step = step_of(knob);
+  for (uint32_t i = 0; i < ranks && low % ranks != 0 && knob->high - low >= step; i++) low += step;
+  if (low % ranks != 0 || step > SN_MAX_DIM / ranks) return;
+  knob->low = low;
+  knob->step = step;
+  while (knob->step % ranks != 0) knob->step += step;
+}
+
 sn_status sn_knob_keep_staged(sn_knob *knob, const sn_mesh *mesh, sn_err *err) {
   if (sn_mesh_size(mesh, SN_MESH_PP) <= 1) return SN_OK;
   for (;; knob->low += step_of(knob)) {

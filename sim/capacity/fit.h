@@ -71,6 +71,9 @@ typedef struct sn_knob_spec {
  * SN_BAD_USAGE for a network without that knob; errors of sn_net_load(). */
 sn_status sn_knob_open(const sn_knob_spec *spec, sn_knob *knob, sn_err *err);
 
+/* Of sequences only those whose positions tensor parallel divides; without it, or with sequence=whole, all. */
+void sn_knob_keep_divided(sn_knob *knob, const sn_mesh *mesh);
+
 /* Only values from which on there is a block for every part of a pipeline; of other meshes all. Errors are those of
  * sn_mesh_check_parts() where there is none. */
 sn_status sn_knob_keep_staged(sn_knob *knob, const sn_mesh *mesh, sn_err *err);

@@ -214,7 +214,9 @@ static sn_status read_bare(const key *k, bool may_seek, sn_mesh *mesh, sn_err *e
   bool sought = axis != SN_MESH_TP;
   if (!sought || !may_seek)
     return sn_fail(err, SN_BAD_USAGE, "--parallel: %s of how many GPUs? Say %s=8%s", k->name, k->name,
-                   sought ? ", or let it be found by snsim fit --min gpus" : "");
+                   sought     ? ", or let it be found by snsim fit --min gpus"
+                   : may_seek ? ", and fsdp, dp or pp beside it without a number, which is looked for: tp=8,fsdp"
+                              : "");
   if (mesh->sought)
     return sn_fail(err, SN_BAD_USAGE, "--parallel: the size of one axis is looked for; give %s a number", k->name);
   mesh->sought = (uint8_t)(1 + axis);

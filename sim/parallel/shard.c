@@ -53,9 +53,6 @@ static sn_status check_storages(const struct sn_recorded *w, sn_err *err) {
 
 static sn_status check_recording(const struct sn_recorded *w, const sn_mesh *mesh, sn_err *err) {
   const char *name = w->record->name;
-  if (mesh->zero > 0)
-    return sn_fail(err, SN_BAD_INPUT, "%s: zero=1 and zero=2 are not simulated of recordings; ask for fsdp=%" PRIu32,
-                   name, sn_mesh_size(mesh, SN_MESH_DP));
   if (w->backwards == 0)
     return sn_fail(err, SN_BAD_INPUT, "%s: its loop does not train, and fsdp and dp are of training", name);
   if (sn_recorded_checkpoints(w))
@@ -68,6 +65,10 @@ static sn_status check_recording(const struct sn_recorded *w, const sn_mesh *mes
                    "%s: its loop goes backward %" PRIu32 " times, which is not simulated on several GPUs; record it "
                    "with one backward pass a step",
                    name, w->record->passes > 0 ? w->record->passes : w->backwards);
+  if (mesh->zero > 0)
+    return sn_fail(err, SN_BAD_INPUT,
+                   "%s: zero=1 and zero=2 are not simulated of recordings; ask for fsdp=%" PRIu32 ", or for dp alone",
+                   name, sn_mesh_size(mesh, SN_MESH_DP));
   if (sn_mesh_size(mesh, SN_MESH_PP) > 1)
     return sn_fail(err, SN_BAD_INPUT, "%s: a recording is not cut into stages yet; ask for fsdp or dp", name);
   if (w->record->n_parameters == 0 || !sn_record_has_rows(w->record))

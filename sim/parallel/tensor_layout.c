@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct finder {
   const sn_route *route;
@@ -189,15 +190,19 @@ static sn_status check_sizes(finder *f) {
   for (uint32_t l = 1; l < f->net->n_layers; l++)
     if (f->net->layers[l].op != SN_ATTENTION) divide_layer(f, &f->net->layers[l]);
   if (f->count == 0) return SN_OK;
+  bool positions = strcmp(f->what, "positions") == 0;
   return sn_fail(f->err, SN_BAD_INPUT,
-                 "network %s: tp=%u does not divide the %" PRIu64 " %s of %s; tp=%" PRIu64 " divides all", f->net->name,
-                 f->ranks, f->count, f->what, f->layer, nearest(f->common, f->ranks));
+                 "network %s: tp=%u does not divide the %" PRIu64 " %s of %s; tp=%" PRIu64 " divides all%s",
+                 f->net->name, f->ranks, f->count, f->what, f->layer, nearest(f->common, f->ranks),
+                 positions ? ", and sequence=whole leaves positions whole" : "");
 }
 
 /* ---- all ---- */
 
 static sn_status check_kind(finder *f) {
   bool attends = false;
+  if (f->net->recorded)
+    return sn_fail(f->err, SN_BAD_INPUT, "%s: a recording is not divided by tp yet; ask for fsdp or dp", f->net->name);
   for (uint32_t l = 0; l < f->net->n_layers; l++) {
     if (f->net->layers[l].op == SN_BN)
       return refuse(f, &f->net->layers[l], "is a batch norm, whose statistics are of all features and positions");
