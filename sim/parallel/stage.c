@@ -176,19 +176,16 @@ static void add_to_norm(maker *m, uint32_t step) {
   sn__edit_access(&m->e, sn__edit_tensor(&m->e, s->layer, 0, SN_SCRATCH, 5 * dx - all), SN_WRITE);
 }
 
-/* What others have made of a norm's input is added before the norm is at its fullest (sn__route_make_scratch), where it
- * is gone then, unless it has to stay as it is. */
+/* Gradients of a norm's input are added before it is at its fullest (route_cast.c), and gone then but for what is left. */
 static void stay_beside_sum(maker *m, uint32_t step, uint32_t micro) {
   const sn_route *w = m->whole;
   const sn_layer *layer = &w->layers[w->steps[step].layer];
-  if (layer->op != SN_RMS_NORM || layer->attr->fused || step < w->first_backward || step + 1 == w->n_steps) return;
-  const sn_step *sum = &w->steps[step + 1];
-  if (sum->kernel != SN_SUM) return;
+  const sn_step *sum = &w->steps[step + 1 < w->n_steps ? step + 1 : step];
+  if (layer->op != SN_RMS_NORM || layer->attr->fused || step < w->first_backward || sum->kernel != SN_SUM) return;
   for (uint32_t i = sum->first_access; i < sum->first_access + sum->n_accesses; i++) {
-    const sn_access access = w->accesses[i];
-    const sn_tensor *t = &w->tensors[access.tensor];
-    if (access.mode == SN_MODIFY && m->is_left[(size_t)micro * m->numbers + m->number[access.tensor]])
-      sn__edit_access(&m->e, sn__edit_tensor(&m->e, w->steps[step].layer, 0, SN_SCRATCH, t->bytes), SN_WRITE);
+    uint32_t t = w->accesses[i].tensor;
+    if (w->accesses[i].mode == SN_MODIFY && m->is_left[(size_t)micro * m->numbers + m->number[t]])
+      sn__edit_access(&m->e, sn__edit_tensor(&m->e, sum->layer, 0, SN_SCRATCH, w->tensors[t].bytes), SN_WRITE);
   }
 }
 
@@ -354,11 +351,11 @@ static bool casts_late(const maker *m, uint32_t step, uint32_t micro) {
 }
 
 static void write_backward(maker *m, const sn__part *p, uint32_t micro) {
-  const sn__list *steps = &p->backward;
-  for (uint32_t i = 0; i < steps->n; i++)
-    if (!casts_late(m, steps->all[i], micro)) copy_step(m, steps->all[i], micro, m->split ? SN__OF_INPUTS : SN__ALL);
-  for (uint32_t i = 0; i < steps->n; i++)
-    if (casts_late(m, steps->all[i], micro)) copy_step(m, steps->all[i], micro, SN__ALL);
+  const uint32_t *steps = p->backward.all;
+  for (uint32_t i = 0; i < p->backward.n; i++)
+    if (!casts_late(m, steps[i], micro)) copy_step(m, steps[i], micro, m->split ? SN__OF_INPUTS : SN__ALL);
+  for (uint32_t i = 0; i < p->backward.n; i++)
+    if (casts_late(m, steps[i], micro)) copy_step(m, steps[i], micro, SN__ALL);
 }
 
 static void backward_entry(maker *m, const sn__part *p, uint32_t micro, bool behind_another) {
