@@ -1,5 +1,5 @@
 """Measures what each stage of a pipeline holds in PyTorch, with no GPU and no other rank: torch.distributed.pipelining on process groups
-that talk to nobody, tensors with values, and MemTracker counts the storages that live.
+that talk to nobody, tensors with values, or with --device cuda fakes of a GPU, and MemTracker counts the storages that live.
 
     python3 bench/parallel/pipelines.py --net llm:8,128,4,4,352,256 --batch 2 --sequence 64 --parallel pp=4 --accumulate 8
     python3 bench/parallel/pipelines.py --table
@@ -8,10 +8,10 @@ Networks are llm:LAYERS,D,HEADS,KV,FFN,WORDS, of whose layers each part has as m
 schedule=1f1b, gpipe, zb-h1 or interleaved:V (V parts a stage), and fsdp=N as in bench/pytorch_parallel.py, with reshard=yes|no|N, dp=R, prefetch=K, reduce=fp32|bf16; with
 tp=N beside, and loss=split or whole.
 
-The optimizer is AdamW. The peak is that of the second schedule.step() with its update, of --accumulate micro-batches. Outputs of the last
-stage are not merged (return_outputs=False). --checkpoint N runs the first N layers again, as snsim's pytorch+recompute=units:N; amp-bf16 is
-autocast around the schedule. The tracker's own tracker of modules is left out, whose hooks hold what a stage has received, and
-its gradient, to the end of the step.
+The optimizer is AdamW. The peak is that of the second schedule.step() with its update, of --accumulate micro-batches; with --device cuda of
+the third, and there is neither fsdp, tp nor dp. Outputs of the last stage are not merged (return_outputs=False). --checkpoint N runs the
+first N layers again, as snsim's pytorch+recompute=units:N; amp-bf16, of --device cuda alone, is autocast around the schedule. The tracker's
+own tracker of modules is left out, whose hooks hold what a stage has received, and its gradient, to the end of the step.
 
 --table measures the questions of docs/measured/parallel.md as its rows; bench/parallel/compare.py asks snsim the same.
 Exit codes: 2 for what was asked, 4 where PyTorch is missing.
@@ -29,8 +29,11 @@ import warnings
 os.environ["TORCH_CPP_LOG_LEVEL"] = "ERROR"
 warnings.simplefilter("ignore")
 logging.disable(logging.WARNING)
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+HERE = os.path.dirname(os.path.abspath(__file__))
+for folder in ("..", "../../python", "../../tests/python"):
+    sys.path.insert(0, os.path.normpath(os.path.join(HERE, folder)))
 try:
+    import sharded  # ahead of torch
     import torch
     import torch.distributed as dist
     from torch.distributed._tools.mem_tracker import MemTracker
@@ -115,6 +118,12 @@ TABLE = [
     (WIDE, "--parallel pp=2,fsdp=4,schedule=interleaved:2,reduce=bf16 --accumulate 4 --precision bf16-master --norms transformers"),
     (SMALL, "--parallel pp=4,fsdp=4,schedule=interleaved:2 --accumulate 8 --precision bf16-master --norms transformers"),
     (WIDE, "--parallel pp=4,fsdp=8 --accumulate 6 --precision bf16-master"),
+    (HEADS, "--parallel pp=2 --accumulate 4 --device cuda --norms transformers"),
+    *[(HEADS, f"--parallel {mesh} --accumulate 4 --precision amp-bf16 --device cuda{norms}") for norms in ("", " --norms transformers")
+      for mesh in ("pp=2", "pp=2,schedule=gpipe", "pp=4", "pp=4,schedule=gpipe")],
+    *[(SMALL, f"--parallel {more} --precision amp-bf16 --device cuda --norms transformers") for more in (
+        "pp=4 --accumulate 8", "pp=4,schedule=gpipe --accumulate 8", "pp=2 --accumulate 3", "pp=2,schedule=interleaved:2 --accumulate 4",
+        "pp=4,schedule=interleaved:2 --accumulate 8", "pp=4 --accumulate 8 --checkpoint 3")],
 ]
 
 
@@ -186,7 +195,7 @@ def make_part(whole, number, mesh, ranks, options):
     made = torch.empty(options.batch, options.sequence, words, dtype=values.dtype) if part.last else values.clone()
     made.requires_grad_()
     group = ranks["pp"].get_group()
-    return PipelineStage(part, number, parts, torch.device("cpu"), input_args=(given,), output_args=(made,), group=group)
+    return PipelineStage(part, number, parts, torch.device(options.device), input_args=(given,), output_args=(made,), group=group)
 
 
 def make_parts(mesh, stage, ranks, options):
@@ -213,32 +222,61 @@ def tracker_of(modules, update, tensors):
     return tracker
 
 
+class Loop:
+    """What a stage trains, and its step."""
+
+    def __init__(self, mesh, stage, ranks, options):
+        self.options, parts = options, make_parts(mesh, stage, ranks, options)
+        self.modules = [part.submod for part in parts]
+        self.update = torch.optim.AdamW([each for module in self.modules for each in module.parameters()], foreach=True)
+        self.schedule = SCHEDULES[mesh.schedule](parts, n_microbatches=options.accumulate, loss_fn=loss_of, scale_grads=False)
+        tokens = torch.zeros(options.accumulate * options.batch, options.sequence, dtype=torch.int64)
+        self.given = (tokens,) if self.modules[0].first else ()
+        self.labels = {"target": tokens.clone()} if self.modules[-1].last else {}
+        self.splits = mesh.splits_loss
+
+    def step(self):
+        with (loss_parallel() if self.splits else contextlib.nullcontext(),
+              torch.autocast(self.options.device, dtype=torch.bfloat16, enabled=self.options.precision == "amp-bf16")):
+            self.schedule.step(*self.given, **self.labels, return_outputs=False)
+        self.update.step()
+
+
 def run(mesh, stage, options):
-    ranks = open_groups(mesh, stage)
-    parts = make_parts(mesh, stage, ranks, options)
-    modules = [part.submod for part in parts]
-    update = torch.optim.AdamW([each for module in modules for each in module.parameters()], foreach=True)
-    schedule = SCHEDULES[mesh.schedule](parts, n_microbatches=options.accumulate, loss_fn=loss_of, scale_grads=False)
-    tokens = torch.zeros(options.accumulate * options.batch, options.sequence, dtype=torch.int64)
-    given, labels = (tokens,) if modules[0].first else (), {"target": tokens.clone()} if modules[-1].last else {}
-    tracker = tracker_of(modules, update, [*given, *labels.values()])
+    loop = Loop(mesh, stage, open_groups(mesh, stage), options)
+    tracker = tracker_of(loop.modules, loop.update, [*loop.given, *loop.labels.values()])
     with tracker:
         for i in range(2):
-            update.zero_grad()
+            loop.update.zero_grad()
             if i:
-                tracker._peak_mem_snap = tracker.get_tracker_snapshot()
-                tracker._peak_mem = {device: now["Total"] for device, now in tracker._peak_mem_snap.items()}
-            splits = loss_parallel() if mesh.splits_loss else contextlib.nullcontext()
-            with splits, torch.autocast("cpu", dtype=torch.bfloat16, enabled=options.precision == "amp-bf16"):
-                schedule.step(*given, **labels, return_outputs=False)
-            update.step()
+                sharded.start_peak(tracker)
+            loop.step()
     (peak,) = tracker.get_tracker_snapshot("peak").values()
     return peak["Total"]
 
 
+def run_on_gpu(mesh, stage, options):
+    """The same on fakes of a GPU. PyTorch lets an output go behind its sending where its type is torch.Tensor, which a fake's is not, and
+    forks the generator of a GPU to look at a stage."""
+    ranks = open_groups(mesh, stage)
+    with (sharded.session() as opened,
+          sharded.replaced(torch.random, fork_rng=lambda *_, **__: contextlib.nullcontext()),
+          sharded.replaced(PipelineStage, _output_slot_is_releasable=lambda stage, _: (not stage.is_last, ""))):
+        with torch.device("cuda"):
+            loop = Loop(mesh, stage, ranks, options)
+        whole = torch.nn.ModuleList(loop.modules)
+        with sharded.tracking(opened, whole, loop.update, [*loop.given, *loop.labels.values()]) as tracker:
+            for i in range(3):
+                loop.update.zero_grad()
+                if i:
+                    sharded.start_peak(tracker)
+                loop.step()
+        return sharded.peak_of(tracker)["Total"]
+
+
 def measure(mesh, stage, options):
     try:
-        return run(mesh, stage, options)
+        return (run_on_gpu if options.device == "cuda" else run)(mesh, stage, options)
     finally:
         dist.destroy_process_group()
         gc.collect()
@@ -260,6 +298,7 @@ def parser():
     made.add_argument("--batch", type=int, default=2, help="of a micro-batch of a rank")
     made.add_argument("--sequence", type=int, default=64, help="tokens")
     made.add_argument("--precision", choices=("fp32", "bf16-master", "amp-bf16"), default="fp32")
+    made.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="whose kernels; cuda needs no GPU")
     made.add_argument("--accumulate", type=int, default=8, metavar="N", help="micro-batches a step (default: 8)")
     made.add_argument("--checkpoint", type=int, default=0, metavar="N", help="layers that run again, from the first (default: 0)")
     made.add_argument("--norms", choices=tuple(networks.NORMS), default="torch", help="nn.RMSNorm, or transformers' operations")
@@ -271,7 +310,8 @@ def label(options):
     more = "".join(f", {text}" for text in (options.precision if options.precision != "fp32" else "", "adamw", f"accumulate {options.accumulate}",
                                             f"checkpoint {options.checkpoint}" if options.checkpoint else "",
                                             "norms of transformers" if options.norms == "transformers" else "") if text)
-    return f"{options.net}, {options.batch} x {options.sequence}, {options.parallel}{more}"
+    one_kernel = ",gpu=1" if options.device == "cuda" and options.norms == "torch" else ""
+    return f"{options.net}{one_kernel}, {options.batch} x {options.sequence}, {options.parallel}{more}"
 
 
 def main():
@@ -283,6 +323,10 @@ def main():
             mesh = Pipeline(each.parallel)
         except ValueError as error:
             fail(2, error)
+        if each.device == "cuda" and (mesh.sharded or mesh.tp > 1 or mesh.dp > 1):
+            fail(2, f"--parallel {each.parallel}: --device cuda measures stages without fsdp, tp and dp")
+        if each.device == "cpu" and each.precision == "amp-bf16":
+            fail(2, "autocast is a GPU's: --device cuda")
         if each.accumulate < mesh.stages and mesh.schedule == "1f1b":
             fail(2, f"--accumulate {each.accumulate}: PyTorch's 1f1b has no fewer micro-batches than stages")
         print(f"| {label(each)} | " + " | ".join(f"{count:,}" for count in measure_all(mesh, each)) + " | -" * (4 - mesh.stages) + " |", flush=True)

@@ -12,7 +12,7 @@
  *   dh          the same; one whose backward stands behind another's (1f1b's end) until the next is received. It is held
  *               elsewhere, so the first sum makes a tensor of its own
  *   sent h      until the next forward is over, or the next gradient is here (1f1b); gpipe: all until the first gradient
- *               is; under DistributedDataParallel until its backward is over
+ *               is asked for; under DistributedDataParallel until its backward is over
  *   sent dh     until the next backward is over (1f1b), or the next gradient is here (gpipe); the last to the end
  *   outputs     the last part's, until their backward is over; losses to the end, and the h that their graph began with
  *
@@ -178,6 +178,19 @@ static void add_to_norm(maker *m, uint32_t step) {
   sn__edit_access(&m->e, sn__edit_tensor(&m->e, s->layer, 0, SN_SCRATCH, 5 * dx - all), SN_WRITE);
 }
 
+/* Gradients of a norm's input are added before it is at its fullest (route_cast.c), and gone then but for what is left. */
+static void stay_beside_sum(maker *m, uint32_t step, uint32_t micro) {
+  const sn_route *w = m->whole;
+  const sn_layer *layer = &w->layers[w->steps[step].layer];
+  const sn_step *sum = &w->steps[step + 1 < w->n_steps ? step + 1 : step];
+  if (layer->op != SN_RMS_NORM || layer->attr->fused || step < w->first_backward || sum->kernel != SN_SUM) return;
+  for (uint32_t i = sum->first_access; i < sum->first_access + sum->n_accesses; i++) {
+    uint32_t t = w->accesses[i].tensor;
+    if (w->accesses[i].mode == SN_MODIFY && m->is_left[(size_t)micro * m->numbers + m->number[t]])
+      sn__edit_access(&m->e, sn__edit_tensor(&m->e, sum->layer, 0, SN_SCRATCH, w->tensors[t].bytes), SN_WRITE);
+  }
+}
+
 static void copy_step(maker *m, uint32_t step, uint32_t micro, sn__half half) {
   const sn_step *s = &m->whole->steps[step];
   if (half == SN__OF_INPUTS && m->halves.weights[step]) leave(m, step, micro);
@@ -201,6 +214,7 @@ static void copy_step(maker *m, uint32_t step, uint32_t micro, sn__half half) {
       sn__edit_access(&m->e, copy_of(m, micro, access.tensor), access.mode);
   }
   if (half == SN__OF_INPUTS) add_to_norm(m, step);
+  if (half == SN__ALL) stay_beside_sum(m, step, micro);
 }
 
 static void transfer(maker *m, const sn__list *tensors, uint32_t micro, sn_pass pass, sn_transfer_kind kind) {
@@ -330,14 +344,30 @@ static void hold_saved(maker *m, const sn__list *backward, uint32_t micro, bool 
   }
 }
 
+/* Of a gradient from two bytes to its parameter's four. Autocast's copy of a weight, and with it the node that casts back,
+ * is of the first micro-batch; autograd calls what forward has made last first, so a later micro-batch's gradients wait in
+ * two bytes until all else of its backward is over. */
+static bool casts_late(const maker *m, uint32_t step, uint32_t micro) {
+  const sn_step *s = &m->whole->steps[step];
+  return micro > 0 && s->kernel == SN_CAST && s->parameter != SN_NONE;
+}
+
+static void write_backward(maker *m, const sn__part *p, uint32_t micro) {
+  const uint32_t *steps = p->backward.all;
+  for (uint32_t i = 0; i < p->backward.n; i++)
+    if (!casts_late(m, steps[i], micro)) copy_step(m, steps[i], micro, m->split ? SN__OF_INPUTS : SN__ALL);
+  for (uint32_t i = 0; i < p->backward.n; i++)
+    if (casts_late(m, steps[i], micro)) copy_step(m, steps[i], micro, SN__ALL);
+}
+
 static void backward_entry(maker *m, const sn__part *p, uint32_t micro, bool behind_another) {
+  if (is_gpipe(m)) let_go(m, &m->sent);
   transfer(m, &p->given_gradients, micro, SN_BACKWARD, SN_RECEIVE);
   let_go(m, &m->sent);
   let_go(m, &m->received);
   keep(m, &m->received, &p->given_gradients, micro); /* before sums make others of them */
   if (is_gpipe(m)) let_go(m, &m->sent_gradients);
-  for (uint32_t i = 0; i < p->backward.n && !(m->split && is_first(m, p)); i++)
-    copy_step(m, p->backward.all[i], micro, m->split ? SN__OF_INPUTS : SN__ALL);
+  if (!m->split || !is_first(m, p)) write_backward(m, p, micro);
   hold_all(m, &p->outputs, micro);
   m->split ? hold_saved(m, &p->backward, micro, false) : end_backward(m, p, micro);
   if (waits(m)) let_go(m, &m->sent_gradients);

@@ -32,7 +32,7 @@ static void find_parts_of_steps(finder *f) {
   uint32_t before = f->parts->n - 1;
   for (uint32_t s = 0; s < w->n_steps; s++) {
     const sn_step *step = &w->steps[s];
-    bool follows = step->pass == SN_BACKWARD && sn_step_follows(step);
+    bool follows = step->pass == SN_BACKWARD && sn_step_follows(step) && step->kernel != SN_CAST;
     before = f->parts->of_step[s] = follows ? before : f->parts->of_layer[step->layer];
   }
 }
