@@ -115,7 +115,7 @@ def main():
     if not errors:
         fail(f"{PAGE} has no rows")
     near = sum(each <= NEAR for each in errors)
-    print(f"{near} of {len(errors)} totals within {NEAR} %, {errors.count(0)} of them equal to the byte, worst {max(errors):.1f} %; "
+    print(f"{near} of {len(errors)} totals within {NEAR} %, {errors.count(0)} of them equal to the byte, worst {max(errors):.2g} %; "
           f"{stages} pipelines, stage by stage; {other} not as the page has them")
     if options.update:
         PAGE.write_text("\n".join(lines) + "\n")
