@@ -39,3 +39,25 @@ bool sn__halves_touch(const sn__halves *h, sn__half half, uint32_t step, sn_acce
   if (half == SN__ALL || !sn__halves_cut(h, step) || access.mode == SN_READ) return true;
   return h->of_weights[access.tensor] == (half == SN__OF_WEIGHTS);
 }
+
+bool sn__halves_go_early(const sn_route *w, const sn_step *step, uint32_t tensor) {
+  const sn_layer *layer = &w->layers[step->layer];
+  const sn_tensor *t = &w->tensors[tensor];
+  if (layer->op == SN_RMS_NORM && !layer->attr->fused)
+    return t->role == SN_SAVED && t->bytes >= w->tensors[w->output[layer->first_output]].bytes;
+  return layer->op == SN_FC || layer->op == SN_CONV || layer->op == SN_DECONV;
+}
+
+uint64_t sn__halves_norm_bytes(const sn_route *w, uint32_t step) {
+  const sn_step *s = &w->steps[step];
+  const sn_layer *layer = &w->layers[s->layer];
+  uint64_t all = 0, dx = 0;
+  if (layer->op != SN_RMS_NORM || layer->attr->fused) return 0;
+  for (uint32_t i = s->first_access; i < s->first_access + s->n_accesses; i++) {
+    const sn_tensor *t = &w->tensors[w->accesses[i].tensor];
+    if (w->accesses[i].mode != SN_WRITE || t->role == SN_PARAMETER_GRADIENT) continue;
+    if (t->role == SN_GRADIENT) dx = t->bytes;
+    all += t->bytes;
+  }
+  return all < 5 * dx ? 5 * dx - all : 0;
+}

@@ -33,5 +33,10 @@ static inline bool sn__halves_run(const sn__halves *h, sn__half half, uint32_t s
   return half == SN__ALL || (half == SN__OF_INPUTS ? h->inputs : h->weights)[step];
 }
 bool sn__halves_touch(const sn__halves *halves, sn__half half, uint32_t step, sn_access access);
+/* What goes with the second half's step that has read it: what products read, and what norms have made of their inputs. */
+bool sn__halves_go_early(const sn_route *whole, const sn_step *step, uint32_t tensor);
+/* A norm of simple operations has five tensors at once where what it reads stays, its dx among them: with one beside it is
+ * at its fullest where some of those are gone. How many bytes a first half's step lacks to those five. */
+uint64_t sn__halves_norm_bytes(const sn_route *whole, uint32_t step);
 
 #endif

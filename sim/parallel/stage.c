@@ -161,23 +161,6 @@ static void begin_step(maker *m, uint32_t step, uint32_t micro, sn__half half) {
   if (!cut || !copy->put_off) m->runs[(size_t)micro * m->n_runs + m->run_numbers[step]] = m->e.route->n_steps - 1;
 }
 
-/* A norm of simple operations has five tensors at once where what it reads stays, its dx among them: with one beside it is
- * at its fullest where some of those are gone. */
-static void add_to_norm(maker *m, uint32_t step) {
-  const sn_step *s = &m->whole->steps[step];
-  const sn_layer *layer = &m->whole->layers[s->layer];
-  uint64_t all = 0, dx = 0;
-  if (layer->op != SN_RMS_NORM || layer->attr->fused) return;
-  for (uint32_t i = s->first_access; i < s->first_access + s->n_accesses; i++) {
-    const sn_tensor *t = &m->whole->tensors[m->whole->accesses[i].tensor];
-    if (m->whole->accesses[i].mode != SN_WRITE || t->role == SN_PARAMETER_GRADIENT) continue;
-    if (t->role == SN_GRADIENT) dx = t->bytes;
-    all += t->bytes;
-  }
-  if (dx == 0 || all >= 5 * dx) return;
-  sn__edit_access(&m->e, sn__edit_tensor(&m->e, s->layer, 0, SN_SCRATCH, 5 * dx - all), SN_WRITE);
-}
-
 /* Gradients of a norm's input are added before it is at its fullest (route_cast.c), and gone then but for what is left. */
 static void stay_beside_sum(maker *m, uint32_t step, uint32_t micro) {
   const sn_route *w = m->whole;
@@ -213,7 +196,8 @@ static void copy_step(maker *m, uint32_t step, uint32_t micro, sn__half half) {
     else
       sn__edit_access(&m->e, copy_of(m, micro, access.tensor), access.mode);
   }
-  if (half == SN__OF_INPUTS) add_to_norm(m, step);
+  uint64_t more = half == SN__OF_INPUTS ? sn__halves_norm_bytes(m->whole, step) : 0;
+  if (more > 0) sn__edit_access(&m->e, sn__edit_tensor(&m->e, s->layer, 0, SN_SCRATCH, more), SN_WRITE);
   if (half == SN__ALL) stay_beside_sum(m, step, micro);
 }
 
@@ -318,15 +302,6 @@ static bool is_first(const maker *m, const sn__part *p) {
   return p == m->parts.all;
 }
 
-/* What goes with the second half's step that has read it: what products read, and what norms have made of their inputs. */
-static bool goes_early(const sn_route *w, const sn_step *step, uint32_t tensor) {
-  const sn_layer *layer = &w->layers[step->layer];
-  const sn_tensor *t = &w->tensors[tensor];
-  if (layer->op == SN_RMS_NORM && !layer->attr->fused)
-    return t->role == SN_SAVED && t->bytes >= w->tensors[w->output[layer->first_output]].bytes;
-  return layer->op == SN_FC || layer->op == SN_CONV || layer->op == SN_DECONV;
-}
-
 /* What forward has saved: for layers from the last one with weights on down, or for those behind it. */
 static void hold_saved(maker *m, const sn__list *backward, uint32_t micro, bool below) {
   const sn_route *w = m->whole;
@@ -339,7 +314,7 @@ static void hold_saved(maker *m, const sn__list *backward, uint32_t micro, bool 
       uint32_t tensor = w->accesses[a].tensor;
       sn_role role = w->tensors[tensor].role;
       bool made_back = role == SN_GRADIENT || role == SN_PARAMETER_GRADIENT || role == SN_SCRATCH;
-      if (!made_back && !goes_early(w, step, tensor)) sn__edit_hold(&m->e, copy_of(m, micro, tensor));
+      if (!made_back && !sn__halves_go_early(w, step, tensor)) sn__edit_hold(&m->e, copy_of(m, micro, tensor));
     }
   }
 }
@@ -427,26 +402,12 @@ static void hold_losses(maker *m) {
 
 /* ---- updates ---- */
 
-static void count_updated(maker *m) {
-  const sn_route *w = m->whole;
-  sn_cut cuts[SN_PARAMETER_TENSORS];
-  for (uint32_t l = 0; l < w->n_layers; l++) {
-    if (w->weight_gradient[l] == SN_NONE || sn_mesh_updates_apart(m->mesh, w->net, &w->layers[l])) continue;
-    uint32_t count = sn_cuts_of(w->net, &w->layers[l], sn_mesh_size(m->mesh, SN_MESH_TP), cuts);
-    for (uint32_t n = 0; n < count; n++) {
-      uint64_t elements = cuts[n].rows * cuts[n].each; /* of parameters, which were counted */
-      m->updated += elements;
-      m->updated_own += is_mine(m, m->parts.of_layer[l]) ? elements : 0;
-    }
-  }
-}
-
 /* What the optimizer makes for all parameters at once is as large as the stage's. */
 static uint32_t temporary_of(maker *m, uint32_t tensor) {
   uint32_t *copy = &m->only[tensor];
   const sn_tensor *t = &m->whole->tensors[tensor];
   if (*copy != SN_NONE) return *copy;
-  if (m->updated == 0) count_updated(m);
+  if (m->updated == 0) m->updated_own = sn__parts_updated(&m->parts, m->whole, m->mesh, &m->updated);
   *copy = sn__edit_tensor(&m->e, t->layer, t->port, t->role,
                           m->updated > 0 ? t->bytes / m->updated * m->updated_own : t->bytes);
   return *copy;

@@ -150,3 +150,19 @@ void sn__parts_clear(sn__parts *parts) {
   free(parts->all);
   *parts = (sn__parts){0};
 }
+
+uint64_t sn__parts_updated(const sn__parts *parts, const sn_route *w, const sn_mesh *mesh, uint64_t *all) {
+  sn_cut cuts[SN_PARAMETER_TENSORS];
+  uint64_t own = 0;
+  *all = 0;
+  for (uint32_t l = 0; l < w->n_layers; l++) {
+    if (w->weight_gradient[l] == SN_NONE || sn_mesh_updates_apart(mesh, w->net, &w->layers[l])) continue;
+    uint32_t count = sn_cuts_of(w->net, &w->layers[l], sn_mesh_size(mesh, SN_MESH_TP), cuts);
+    for (uint32_t n = 0; n < count; n++) {
+      uint64_t elements = cuts[n].rows * cuts[n].each; /* of parameters, which were counted */
+      *all += elements;
+      own += parts->of_layer[l] % sn_mesh_size(mesh, SN_MESH_PP) == mesh->stage ? elements : 0;
+    }
+  }
+  return own;
+}

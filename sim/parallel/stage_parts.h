@@ -34,5 +34,7 @@ typedef struct sn__parts {
 /* To be cleared in any case. SN_BAD_INPUT where parts that are not next to each other would have to send, or share weights. */
 sn_status sn__parts_find(const sn_route *whole, const sn_mesh *mesh, sn__parts *parts, sn_err *err);
 void sn__parts_clear(sn__parts *parts);
+/* Elements of a rank's parameters that are updated: returns those of the mesh's stage; *all: those of all stages. */
+uint64_t sn__parts_updated(const sn__parts *parts, const sn_route *whole, const sn_mesh *mesh, uint64_t *all);
 
 #endif
