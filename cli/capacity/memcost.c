@@ -129,6 +129,8 @@ sn_status sn_cli_memcost(const sn_args *args, sn_err *err) {
   static const char example[] = "for instance: snsim memcost --net inception_v4 --batch 32";
   if (!args->net) return sn_fail(err, SN_BAD_USAGE, "--net is missing; %s", example);
   if (!args->batch) return sn_fail(err, SN_BAD_USAGE, "--batch is missing; %s", example);
+  if (args->options.iteration.master)
+    return sn_fail(err, SN_BAD_USAGE, "memcost is MXNet's planner, which keeps no four bytes beside two; ask for bf16");
   if (sn_device_load(args->gpu, &device, err) != SN_OK ||
       sn_device_check_precision(&device, args->options.iteration.precision, err) != SN_OK)
     return err->code;

@@ -297,4 +297,14 @@ static inline uint32_t sn_layer_source(const sn_net *net, const sn_layer *layer,
   return source;
 }
 
+/* A JOIN that adds what an adapter makes to what its product has made (models/build/lora.h). */
+static inline bool sn_layer_adds_adapter(const sn_net *net, const sn_layer *layer) {
+  if (layer->op != SN_JOIN) return false;
+  for (uint32_t i = 0; i < layer->n_inputs; i++) {
+    const sn_layer *scaled = &net->layers[sn_layer_source(net, layer, i)];
+    if (scaled->op == SN_ACT && net->layers[sn_layer_source(net, scaled, 0)].tuning == SN_TUNED_ALWAYS) return true;
+  }
+  return false;
+}
+
 #endif

@@ -132,7 +132,8 @@ static void cut_tail(search *s) {
   sn_units *u = &s->units;
   if (s->net->recorded && u->count == 0) return; /* a loop of several passes, or a model without blocks */
   for (uint32_t step = u->first[u->count]; step + 1 < s->laid->first_backward; step++)
-    if (layer_at(s, step)->op == SN_JOIN) u->first[++u->count] = step + 1;
+    if (layer_at(s, step)->op == SN_JOIN && !sn_layer_adds_adapter(s->net, layer_at(s, step)))
+      u->first[++u->count] = step + 1;
 }
 
 static void describe_units(search *s) {

@@ -13,11 +13,18 @@ static sn_op op_at(const sn_route *route, uint32_t step) {
   return route->layers[route->steps[step].layer].op;
 }
 
+/* Values meet there, and not an adapter's and those of its own product. */
+static bool joins(const sn_route *route, uint32_t step) {
+  sn_op op = op_at(route, step);
+  return op == SN_CONCAT ||
+         (op == SN_JOIN && !sn_layer_adds_adapter(route->net, &route->layers[route->steps[step].layer]));
+}
+
 /* A block ends behind a POOL, and behind a JOIN or CONCAT where neither BN nor ACT follows. */
 static bool ends_block(const sn_route *route, uint32_t step, uint32_t *joined) {
   sn_op op = op_at(route, step);
   bool follows = op == SN_BN || op == SN_ACT;
-  if (op == SN_JOIN || op == SN_CONCAT)
+  if (joins(route, step))
     *joined = step;
   else if (!follows)
     *joined = SN_NONE;
@@ -35,8 +42,7 @@ typedef struct uses {
 
 static void find_uses(const sn_route *route, uses *u) {
   for (uint32_t s = 0; s < route->first_backward; s++) {
-    sn_op op = op_at(route, s);
-    u->ends[s + 1] = u->ends[s] + (op == SN_POOL || op == SN_JOIN || op == SN_CONCAT);
+    u->ends[s + 1] = u->ends[s] + (op_at(route, s) == SN_POOL || joins(route, s));
     for (uint32_t i = 0; i < route->steps[s].n_accesses; i++) {
       sn_access access = route->accesses[route->steps[s].first_access + i];
       u->last[access.tensor] = s;

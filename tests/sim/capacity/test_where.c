@@ -90,6 +90,9 @@ static void gpt2(void **state) {
   assert_true(bytes_of(q.where, "kept by 12 MLPs") > bytes_of(q.where, "kept by 12 attentions"));
   assert_string_equal(q.where->moment, "when backward begins");
   close_question(&q);
+  q = ask("gpt2+lora=8:*c_attn,*c_proj,*c_fc", 4, "pytorch", SN_OPTIMIZER_ADAMW, SN_FP32); /* adapters end no block */
+  assert_true(bytes_of(q.where, "kept by 12 MLPs") > bytes_of(q.where, "residual stream"));
+  close_question(&q);
 }
 
 /* ViT-B/16 of 197 positions under autocast: what goes on from half a block to the next stays in four bytes, 24 of them;
