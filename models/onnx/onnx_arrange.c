@@ -258,7 +258,7 @@ static sn_status give_constant_part(sn__importer *m, const sn__onnx_value *v, in
   if (!t) return sn_fail_memory(m->err);
   *t = *v->constant;
   t->n_values = t->n_floats = 0;
-  t->dims[axis < 0 ? axis + v->rank : axis] = count; /* it has that axis, as it has a side there */
+  t->dims[axis] = count;
   return sn__onnx_give_constant(m, t);
 }
 
@@ -275,6 +275,8 @@ sn_status sn__onnx_part_of_split(sn__importer *m) {
   int64_t axis = sn__onnx_int(m, "axis", 0), side = sn__onnx_dim(v, axis), first = 0, index = at->constant->values[0];
   m->node = here;
   if (m->err->code != SN_OK) return m->err->code;
+  if (axis < 0) axis += v->rank;
+  if (axis < 0 || axis >= v->rank) return sn__onnx_fail(m, "what it is a part of has no axis %lld", (long long)axis);
   bool listed = n > 1, known = n > 0 && index >= 0 && (!listed || index < n) && index <= SN_MAX_DIM;
   int64_t count = !known ? 0 : listed ? parts[index] : parts[0];
   if (known && !listed && count > 0 && count <= SN_MAX_DIM) first = index * count;
