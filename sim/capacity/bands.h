@@ -48,7 +48,7 @@ enum { SN_BAND_SHARED = 80, SN_BAND_SHARED_NEAR = 77 };
 #define SN_BAND_SHARED_WITHIN 0.01
 #define SN_BAND_SHARED_WORST  0.017
 
-/* The band of bytes: "tensors within 0.01 % of PyTorch's on 9 of 10 of 193 totals"; of recordings, and of several GPUs, how
+/* The band of bytes: "tensors within 0.01 % of PyTorch's on 9 of 10 of 203 totals"; of recordings, and of several GPUs, how
  * many were equal or near. DeepSpeed's buffers are not in what zero takes. `several`: GPUs are asked about, of which the
  * mesh may be yet to be found. */
 void sn_band_of_memory(const sn_net *net, const sn_mesh *mesh, bool several, char text[SN_BAND_TEXT]);

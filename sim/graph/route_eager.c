@@ -159,14 +159,14 @@ void sn__route_add_meetings(sn__route_maker *b) {
   b->n_meetings = 0;
 }
 
-/* A layer's own gradient of weights that others use as well is added to what is there; into a third tensor where that is a
- * view, as an FC's is (it transposes what it makes), or where nothing is ever changed. */
 uint32_t sn__route_own_gradient(sn__route_maker *b, uint32_t index, uint32_t port, uint32_t to) {
   uint32_t own = sn__route_add_tensor(b, index, port, SN_SCRATCH, b->tensors[to].bytes);
   sn__route_access(b, own, SN_WRITE);
   return own;
 }
 
+/* A layer's own gradient of weights that others use as well is added to what is there; into a third tensor where that is a
+ * view, as an FC's is (it transposes what it makes), or where nothing is ever changed. */
 void sn__route_add_own_gradient(sn__route_maker *b, uint32_t index, uint32_t port, uint32_t own, uint32_t to) {
   bool apart = b->route->dialect->sums_apart || b->holders[to] > 1;
   sn__route_begin_step(b, index, SN_BACKWARD, SN_SHARED_SUM);

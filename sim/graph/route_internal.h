@@ -136,6 +136,7 @@ sn_status sn__route_eager_order(sn__route_maker *b, sn_err *err);
 /* Cosines and sines of transformers' decoders: the step at hand makes them if it is the table's, and needs them last if
  * it is that of the layer with which they go. */
 void sn__route_angles(sn__route_maker *b, uint32_t layer);
+/* The forward step at hand holds what a named TOKEN ahead of it has made, if a TAKE reads what it makes itself. */
 void sn__route_hold_named(sn__route_maker *b, uint32_t layer);
 /* Which values need a gradient. */
 void sn__route_find_trained(sn__route_maker *b);

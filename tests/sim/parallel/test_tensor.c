@@ -48,6 +48,10 @@ static void check_row(const row *asked, const char *strategy) {
   sn_net_free(net);
 }
 
+static void check_rows(const row *rows, size_t count, const char *strategy) {
+  for (size_t i = 0; i < count; i++) check_row(&rows[i], strategy);
+}
+
 /* A loss, 8 bytes, is held until the update begins, which the tracked program drops; and that has the other
  * micro-batch's tokens and labels ready, 4096 bytes. Two whose fullest moment is in the backward of a norm have the root
  * of each position, 4 bytes, which the tracked norm has dropped by then. */
@@ -88,7 +92,7 @@ static void measured(void **state) {
       {"llm:2,256,8,8,704,512", "tp=2,sequence=whole", 2, 128, SN_OPTIMIZER_ADAMW, 24167776 - 4096, 2},
   };
   (void)state;
-  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) check_row(&rows[i], "pytorch");
+  check_rows(rows, sizeof rows / sizeof *rows, "pytorch");
 }
 
 /* Transformers' models. Two buffers of 64 bytes are not counted here, and of one a loss is held. With few tokens a
@@ -107,7 +111,7 @@ static void measured_of_transformers(void **state) {
        SN_OPTIMIZER_ADAMW_FOREACH, 39499736 - 128, 1},
   };
   (void)state;
-  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) check_row(&rows[i], "pytorch");
+  check_rows(rows, sizeof rows / sizeof *rows, "pytorch");
 }
 
 static sn_route *route_of(const sn_net *net, sn_iteration iteration, sn_err *err) {
@@ -124,7 +128,7 @@ static void measured_again(void **state) {
       {"llm:4,256,8,8,704,256", "fsdp=2,tp=4", 4, 128, SN_OPTIMIZER_ADAMW, 13324964, 1},
   };
   (void)state;
-  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) check_row(&rows[i], "pytorch+recompute=units");
+  check_rows(rows, sizeof rows / sizeof *rows, "pytorch+recompute=units");
 }
 
 /* Torchtitan's policy: what a block's last product has made, a summand of all positions, stays though nobody takes it.
@@ -141,7 +145,7 @@ static void measured_selective(void **state) {
        125686144 - 4304, 1},
   };
   (void)state;
-  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) check_row(&rows[i], "pytorch+recompute=selective");
+  check_rows(rows, sizeof rows / sizeof *rows, "pytorch+recompute=selective");
 }
 
 static void refused(const char *spec, uint32_t batch, uint32_t size, const char *parallel, const char *why) {
