@@ -55,9 +55,10 @@ static const struct {
 
 /* A device of cores has a law instead. */
 static const architecture of_cores = {"", 1, 1, 1, 0, 0, 0, false, 0, 0, 0, {0, 0, 0}, {0, 0}, 0};
-static const char *const not_of_cores[] = {"architecture",    "library_context_gib", "gemm_efficiency",
-                                           "conv_efficiency", "memory_efficiency",   "winograd",
-                                           "launch_us",       "malloc_us",           "free_us"};
+static const char *const not_of_cores[] = {
+    "architecture",    "library_context_gib", "eager_context_gib", "eager_conv_gib", "gemm_efficiency",
+    "conv_efficiency", "memory_efficiency",   "winograd",          "launch_us",      "malloc_us",
+    "free_us"};
 
 enum { ARCHITECTURES = sizeof architectures / sizeof architectures[0] };
 
@@ -91,7 +92,8 @@ static const char *const keys[] = {
     "free_us",         "host_memory_mib",
     "cores",           "disk_gb_per_s",
     "multiprocessors", "ecc",
-    "memory_source",
+    "memory_source",   "eager_context_gib",
+    "eager_conv_gib",
 };
 
 static const char *const external_names[SN_EXTERNAL_COUNT] = {"host", "peer", "remote", "disk"};
@@ -209,7 +211,10 @@ static void read_library_context(const sn_json *doc, const architecture *a, sn_d
   d->library_context_bytes = of_gib(read_scaled(doc, "library_context_gib", 0, 1e3, 1, a->lazy.median, err));
   d->library_context_seen[0] = own ? 0 : of_gib(a->lazy.least);
   d->library_context_seen[1] = own ? 0 : of_gib(a->lazy.most);
-  for (int conv = 0; conv < 2; conv++) d->eager_context_bytes[conv] = of_gib(a->eager[conv]);
+  double eager = read_scaled(doc, "eager_context_gib", 0, 1e3, 1, a->eager[0], err);
+  double conv = read_scaled(doc, "eager_conv_gib", 0, 1e3, 1, a->eager[1] - a->eager[0], err);
+  d->eager_context_bytes[0] = of_gib(eager);
+  d->eager_context_bytes[1] = of_gib(eager + conv);
 }
 
 /* A law of cores is one device's: it is not carried over. */

@@ -218,7 +218,8 @@ static void own_constants(void **state) {
   sn_device d = load_good(HEAD " \"nominal_gib\": 8,\n" LINKS
                                ",\n \"description\": \"text\", \"gemm_efficiency\": 1, \"conv_efficiency\": 0.5, "
                                "\"memory_efficiency\": 0.25, \"winograd\": false, \"launch_us\": 2.5, "
-                               "\"malloc_us\": 30, \"free_us\": 40, \"link_latency_us\": 7}");
+                               "\"malloc_us\": 30, \"free_us\": 40, \"link_latency_us\": 7, "
+                               "\"library_context_gib\": 0.5, \"eager_context_gib\": 1.25, \"eager_conv_gib\": 0.5}");
   assert_true(d.memory_bytes == (uint64_t)llround(8 * 0.98 * 0x1p30) && d.memory_nominal);
   assert_string_equal(d.description, "text");
   assert_true(is(d.gemm_efficiency, 1) && is(d.conv_efficiency, 0.5) && is(d.memory_efficiency, 0.25));
@@ -227,6 +228,9 @@ static void own_constants(void **state) {
   assert_int_equal(d.free_ns, 40000);
   assert_int_equal(d.link_latency_ns, 7000);
   assert_false(d.winograd);
+  assert_true(d.library_context_bytes == 1 << 29 && d.library_context_seen[1] == 0);
+  sn_device_load_eagerly(&d);
+  assert_true(d.library_context_bytes == 5 << 28 && d.conv_context_bytes == 1 << 29);
 }
 
 /* Who asks what overheads cost sets them to nothing. */
