@@ -4,6 +4,7 @@ the driver).
     python3 bench/gpu_memory.py [--json]            the runtime's context, then a handle of cuDNN, then one of cuBLAS
     python3 bench/gpu_memory.py --pytorch [--json]  PyTorch's: its context, a product, a convolution forward and backward, without what its
                                                     allocator holds
+    python3 bench/gpu_memory.py --modules eager ..  with all kernels loaded at once (CUDA_MODULE_LOADING), not as they are used
 
 Nothing else should use the GPU meanwhile. Which GPU: the first that CUDA_VISIBLE_DEVICES leaves. Exit code 4 where the driver, a library or
 a GPU is missing.
@@ -123,14 +124,17 @@ def measure(of_pytorch):
 
     (pytorch_stages if of_pytorch else runtime_stages)(note)
     return {"device": nvml().text("nvmlDeviceGetName", nvml().device), "driver": nvml().text("nvmlSystemGetDriverVersion"),
-            "of": "PyTorch" if of_pytorch else "the runtime", "before_bytes": base, "stages": stages}
+            "of": "PyTorch" if of_pytorch else "the runtime", "modules": os.environ.get("CUDA_MODULE_LOADING", ""), "before_bytes": base, "stages": stages}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pytorch", action="store_true")
+    parser.add_argument("--modules", choices=("lazy", "eager"), help="(default: what CUDA_MODULE_LOADING says, else the driver's)")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
+    if options.modules:  # ahead of any library of CUDA
+        os.environ["CUDA_MODULE_LOADING"] = options.modules.upper()
     try:
         row = measure(options.pytorch)
     except Missing as error:

@@ -3,19 +3,24 @@ for each, under a key of part, network, batch and what else tells it from others
 import datetime
 import json
 import os
+import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 import time
 
-PARTS = ("tests", "memory", "predict", "same", "fastest", "pytorch", "largest", "dialect")
-KEYS = ("part", "net", "batch", "tf32", "benchmark", "precision", "side", "strategy")
+PARTS = ("tests", "memory", "predict", "same", "fastest", "pytorch", "largest", "dialect", "rates")
+KEYS = ("part", "net", "batch", "tf32", "benchmark", "precision", "side", "strategy", "modules")
 UNCALIBRATED = ("baseline", "liveness", "liveness+offload", "superneurons")
 LARGEST = ("superneurons", "liveness+offload+recompute=cost")
 DIALECT = [(net, batch, "fp32") for net, batch in (
     ("tv_alexnet", 256), ("tv_vgg16", 64), ("tv_resnet50", 64), ("tv_resnet152", 32), ("tv_inception_v3", 64), ("tv_densenet121", 64),
     ("tv_mobilenet_v2", 128), ("efficientnet_b0", 128))] + [(net, batch, "amp-bf16") for net, batch in (
         ("tv_resnet50", 256), ("vit_b_16", 128), ("convnext_tiny", 128), ("swin_t", 64))]
+
+
+RECORDED = (("resnet50", 64), ("swin_t", 32), ("gpt2", 4), ("resnet50_amp_bf16", 64), ("gpt2_amp_bf16", 8), ("llama_lora_bf16", 8))
 
 
 class Refused(Exception):
@@ -158,6 +163,7 @@ class Bench:
         for path in sorted((self.options.program.parent / "tests").glob("gpu_*")):
             if os.access(path, os.X_OK) and path.is_file():
                 self.note({"part": "tests", "side": path.name}, lambda path=path: self.test(path))
+        self.note({"part": "tests", "side": "recorder"}, self.records_alike)
 
     def test(self, path):
         done = subprocess.run([str(path)], capture_output=True, text=True)
@@ -168,9 +174,23 @@ class Bench:
             raise Failed(f"exit status {done.returncode}: {last_words(output)}")
         return {"passed": count["OK"], "tests_failed": count["FAILED"], "skipped": count["SKIPPED"]}
 
+    def records_alike(self):
+        """With the GPU and without it a recording has the same bytes."""
+        with tempfile.TemporaryDirectory() as name:
+            files = [pathlib.Path(name) / f"{side}.rec" for side in ("with", "without")]
+            self.record("gpt2", 4, files[0])
+            self.record("gpt2", 4, files[1], "CUDA_VISIBLE_DEVICES=")
+            same = files[0].read_bytes() == files[1].read_bytes()
+        return {"passed": int(same), "tests_failed": int(not same), "skipped": 0}
+
+    def record(self, net, batch, path, *environment):
+        self.run(["env", *environment, self.options.python, self.options.root / "bench" / "pytorch_recorded.py", net, "--batch", batch, "--record", path])
+
     def memory(self):
-        for side, words in (("runtime", ()), ("pytorch", ("--pytorch",))):
-            self.note({"part": "memory", "side": side}, lambda words=words: self.script("gpu_memory.py", *words))
+        for modules in ("LAZY", "EAGER"):
+            for side, words in (("runtime", ()), ("pytorch", ("--pytorch",))):
+                self.note({"part": "memory", "side": side, "modules": modules},
+                          lambda words=words, modules=modules: self.script("gpu_memory.py", *words, "--modules", modules.lower()))
 
     def predict(self):
         for tf32 in (False, True):
@@ -260,12 +280,40 @@ class Bench:
             self.keep({"part": "dialect", "failed": "no known GPU is called like this one; -g names the profile that stands for it"})
         for net, batch, precision in DIALECT if self.profile else ():
             self.note({"part": "dialect", "net": net, "batch": batch, "precision": precision},
-                      lambda net=net, batch=batch, precision=precision: self.both(net, batch, precision))
+                      lambda net=net, batch=batch, precision=precision: self.named(net, batch, precision))
+        for net, batch in RECORDED if self.profile else ():
+            self.note({"part": "dialect", "net": net, "batch": batch, "precision": "recorded"},
+                      lambda net=net, batch=batch: self.recorded(net, batch))
 
-    def both(self, net, batch, precision):
+    def named(self, net, batch, precision):
         theirs = self.script("pytorch_eager.py", "--net", net, "--batch", batch, "--precision", precision, "--iterations", 3,
                              "--weight-decay", 0, "--snsim", self.program)
-        ours = json.loads(self.snsim("--net", net, "--batch", batch, "--precision", precision, "--strategy", "pytorch", "--gpu", self.profile,
-                                     "--json", codes=(0, 1), db=False))["results"][0]
+        return {"pytorch": theirs, "snsim": self.row_pytorch(net, batch, "--precision", precision)}
+
+    def recorded(self, net, batch):
+        theirs = self.script("pytorch_recorded.py", net, "--batch", batch)
+        with tempfile.TemporaryDirectory() as name:
+            path = pathlib.Path(name) / f"{net}.rec"
+            self.record(net, batch, path)
+            return {"pytorch": theirs, "snsim": self.row_pytorch(path, batch)}
+
+    def row_pytorch(self, net, batch, *more):
+        row = json.loads(self.snsim("--net", net, "--batch", batch, "--strategy", "pytorch", "--gpu", self.profile, "--json", *more,
+                                    codes=(0, 1), db=False))["results"][0]
         wanted = ("allocated_bytes", "reserved_bytes", "peak_device_bytes", "context_bytes", "live_peak_bytes", "workspace_peak_bytes")
-        return {"pytorch": theirs, "snsim": {key: ours[key] for key in wanted}}
+        return {key: row[key] for key in wanted}
+
+    def rates(self):
+        self.note({"part": "rates"}, lambda: self.script("gpu_rates.py") | self.host_time())
+
+    def host_time(self):
+        """Of PyTorch's host for an operation: what an iteration takes in which the GPU waits for it, over the operations that snsim counts there,
+        which two times tell that are all the host's."""
+        if not self.profile:
+            return {}
+        net, batch = "tv_resnet50", 1
+        seen = self.script("pytorch_eager.py", "--net", net, "--batch", batch, "--snsim", self.program)["iteration_ns"]
+        said = [json.loads(self.snsim("--net", net, "--batch", batch, "--strategy", "pytorch", "--gpu", self.profile, "--host-us", us, "--json",
+                                      db=False))["results"][0]["iteration_ns"] for us in (1000, 2000)]
+        operations, beside = (said[1] - said[0]) / 1e6, 2 * said[0] - said[1]
+        return {"host_ns": round((seen - beside) / operations)}

@@ -11,6 +11,7 @@ ROOT = pathlib.Path(os.environ["SNSIM_SOURCE_DIR"])
 SNSIM, FAKE = os.environ["SNSIM_BINARY"], sys.argv[1]
 sys.path.insert(0, str(ROOT / "scripts" / "gpu"))
 
+import device_profile  # noqa: E402
 import measure  # noqa: E402
 import report  # noqa: E402
 
@@ -38,8 +39,8 @@ def check_lines(folder):
     by_part = {}
     for line in lines_of(folder):
         by_part.setdefault(line["part"], []).append(line)
-    assert set(by_part) == {"machine", "memory", "calibrate", "carried", "same", "fastest", "pytorch", "dialect"}, set(by_part)
-    assert all("failed" in line for line in by_part["memory"] + by_part["pytorch"] + by_part["dialect"])  # there is no PyTorch
+    assert set(by_part) == {"machine", "memory", "calibrate", "carried", "same", "fastest", "pytorch", "dialect", "rates"}, set(by_part)
+    assert all("failed" in line for line in by_part["memory"] + by_part["pytorch"] + by_part["dialect"] + by_part["rates"])  # there is no PyTorch
     assert len(by_part["carried"]) == 2 and len(by_part["calibrate"]) == 4  # the second network, without TF32 and with it
     for line in by_part["same"] + by_part["fastest"]:
         assert len(line["results"]) == 13 and "failed" not in line, line
@@ -64,6 +65,17 @@ def pytorch_row(**more):
     return {"framework": "PyTorch 2.11", "cuda": "13.0", "cudnn": 91900, "images_per_second": 100.0} | more
 
 
+def memory_row(modules, product, convolution):
+    stages = [{"stage": "a product", "bytes": product}, {"stage": "a convolution forward and backward", "bytes": convolution}]
+    return {"part": "memory", "side": "pytorch", "modules": modules, "of": "PyTorch", "device": "G", "driver": "1", "before_bytes": 0, "stages": stages}
+
+
+def rates_row():
+    rates = {"copy": 3.6e12, "out": 50e9, "in": 52e9, "together": 90e9}
+    return {"part": "rates", "driver": "1", "memory_bytes": 140_000 * 2**20, "multiprocessors": 130, "flops": {"fp32": 50e12}, "launch_ns": 2500,
+            "malloc_ns": 90_000, "free_ns": 60_000, "copy_latency_ns": 8000, "host_ns": 20_000} | {f"{key}_bytes_per_s": rate for key, rate in rates.items()}
+
+
 def lines_by_hand(folder):
     """Those of the folder, with PyTorch's: half as fast, a third of the batch, and a dialect that is 0.5 and 6 % off."""
     rows = measure.read_rows(folder)
@@ -73,10 +85,10 @@ def lines_by_hand(folder):
     tries = {"300": {"trained": True, "images_per_second": 7.0}, "306": {"trained": False, "why": "out of device memory"}}
     more = [pytorch_row(part="pytorch", net=net, batch=batch, tf32=False, benchmark=benchmark) for benchmark in (False, True)]
     more += [{"part": "tests", "side": "gpu_conform", "passed": 3, "tests_failed": 0, "skipped": 0},
-             {"part": "memory", "side": "runtime", "of": "the runtime", "device": "G", "driver": "1", "before_bytes": 0,
-              "stages": [{"stage": "context", "bytes": 2**20}]},
+             memory_row("LAZY", 2**20, 2**21), memory_row("EAGER", 2**30, 3 * 2**29), rates_row(),
              {"part": "largest", "net": net, "side": "pytorch", "largest": 100},
              {"part": "largest", "net": net, "side": "snsim", "strategy": "superneurons", "predicted": 300, "largest": 300, "tries": tries},
+             {"part": "dialect", "net": "gpt2", "batch": 4, "precision": "recorded", "snsim": theirs | ours, "pytorch": pytorch_row(**theirs)},
              {"part": "dialect", "net": net, "batch": batch, "precision": "fp32", "snsim": ours, "pytorch": pytorch_row(**theirs)}]
     for row in more:
         rows[measure.key_of(row)] = row
@@ -85,12 +97,31 @@ def lines_by_hand(folder):
 
 def check_hand(folder):
     page = report.text(lines_by_hand(folder))
-    for text in ("3 tests passed; 26 trainings of 2 networks, all equal to the bit", "PyTorch 2.11 (CUDA 13.0, cuDNN 91900)", "| context | 1.0 |",
+    for text in ("3 tests passed; 26 trainings of 2 networks, all equal to the bit", "PyTorch 2.11 (CUDA 13.0, cuDNN 91900)", "| a product | 1.0 |", "modules eager",
                  "fp32: 1 of 1 networks at least as fast", "TF32: 0 of 0 networks", "| 100.0 | 100.0 |", " 3.00 times |",
-                 "| 300 | 300 | 3.00 | 7.0 | 306: out of device memory |", "allocated within 1 % in 1 of 1, worst +0.5 %",
-                 "reserved within 5 % in 0 of 1, worst +6.0 %"):
+                 "| 300 | 300 | 3.00 | 7.0 | 306: out of device memory |", "allocated within 1 % in 2 of 2, worst +0.5 %",
+                 "reserved within 5 % in 0 of 2, worst +6.0 %", "| gpt2, 4, recorded |", "| copies in | 52.0 GB/s |"):
         assert text in page, f"{text!r} is not in\n{page}"
     assert "What failed" not in page
+
+
+def check_profile(folder):
+    """Each figure that was measured is in the profile, and the program takes it."""
+    lines = {key: row for key, row in lines_by_hand(folder).items() if row["part"] != "calibrate"}
+    known = json.loads((ROOT / "sim" / "device" / "profiles" / "h200.json").read_text(encoding="utf-8"))
+    made = device_profile.made(report.Rows(lines), known)
+    wanted = {"memory_mib": 140_000, "multiprocessors": 130, "memory_efficiency": 0.75, "host_gb_per_s": 50.0, "link_latency_us": 8.0, "launch_us": 2.5,
+              "malloc_us": 90.0, "free_us": 60.0, "host_us": 20.0, "library_context_gib": 0.0, "eager_context_gib": 1.0, "eager_conv_gib": 0.5}
+    assert {key: made[key] for key in wanted} == wanted and made["bf16_tflops"] == known["bf16_tflops"], made
+    page = report.text(lines, known, made)
+    assert "| `eager_conv_gib` | by architecture | 0.5 |" in page and "| `memory_mib` | 143155 | 140000 |" in page, page
+    assert device_profile.made(report.Rows({}), known) is None
+    path = folder / "made.json"
+    path.write_text(device_profile.text(made), encoding="utf-8")
+    done = subprocess.run([SNSIM, *f"--net tests/nets/tiny.json --batch 2 --strategy pytorch --modules eager --no-db --json --gpu {path}".split()],
+                          capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["results"][0]["context_bytes"] == 3 * 2**29, done.stdout
 
 
 class Pretended(measure.Bench):
@@ -119,12 +150,13 @@ def main():
     check_tries()
     with tempfile.TemporaryDirectory() as name:
         place = pathlib.Path(name)
-        parts = "memory,predict,same,fastest,pytorch,dialect"
+        parts = "memory,predict,same,fastest,pytorch,dialect,rates"
         validate("-b", SNSIM, "-o", place / "all", "-i", 2, "-p", parts, *NETS)
         folder = only(place / "all")
         check_lines(folder)
         page = check_page(folder)
         check_hand(folder)
+        check_profile(folder)
         validate("--report", folder)
         assert (folder / "README.md").read_text(encoding="utf-8") == page, "another page of the same lines"
 
