@@ -79,6 +79,16 @@ def used_bytes():
         return None
 
 
+def used_before(torch):
+    """In use ahead of PyTorch's context, which what is asked of it behind this may make. Missing where it finds no GPU."""
+    used = used_bytes()
+    if not torch.cuda.is_available():
+        raise Missing("PyTorch finds no GPU")
+    if used is None:
+        raise Missing("NVML (libnvidia-ml.so.1), which tells what is in use, cannot be loaded")
+    return used
+
+
 def must(library, name, *arguments):
     code = getattr(library, name)(*arguments)
     if code:

@@ -186,9 +186,10 @@ def main():
     options = read_options()
     base = 0
     if options.device == "cuda":
-        base = gpu_memory.used_bytes()  # ahead of the context; None without NVML
-        if not torch.cuda.is_available() or base is None:
-            fail(4, "PyTorch finds no GPU")
+        try:
+            base = gpu_memory.used_before(torch)
+        except gpu_memory.Missing as missing:
+            fail(4, str(missing))
         torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = options.tf32
         torch.backends.cudnn.benchmark = options.benchmark
     try:

@@ -41,9 +41,7 @@ def record(make, batch, path):
 
 def train(make, batch, iterations):
     """As a user's script does: the model is built on the GPU, and the step names its device itself."""
-    before = gpu_memory.used_bytes()  # ahead of the context; None without NVML
-    if not torch.cuda.is_available() or before is None:
-        fail(4, "PyTorch finds no GPU")
+    before = gpu_memory.used_before(torch)
     torch.manual_seed(1)
     with torch.device("cuda"):
         _models, _optimizers, step = make(batch)
@@ -73,8 +71,8 @@ def main():
     make = models.ALL[options.name][0]
     try:
         row = record(make, options.batch, options.record) if options.record else train(make, options.batch, options.iterations)
-    except (RuntimeError, ImportError) as error:
-        fail(4 if isinstance(error, ImportError) else 2, str(error).strip().splitlines()[0])
+    except (RuntimeError, ImportError, gpu_memory.Missing) as error:
+        fail(2 if isinstance(error, RuntimeError) else 4, str(error).strip().splitlines()[0])
     row = {"net": options.name, "batch": options.batch} | row
     print(json.dumps(row) if options.json else ", ".join(f"{key} {value}" for key, value in row.items()))
 

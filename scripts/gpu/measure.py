@@ -12,6 +12,7 @@ import time
 
 PARTS = ("tests", "memory", "predict", "same", "fastest", "pytorch", "largest", "dialect", "rates")
 KEYS = ("part", "net", "batch", "tf32", "benchmark", "precision", "side", "strategy", "modules")
+TOLD = tuple(key for key in KEYS if key not in ("tf32", "benchmark"))  # of a measurement, by its name
 UNCALIBRATED = ("baseline", "liveness", "liveness+offload", "superneurons")
 LARGEST = ("superneurons", "liveness+offload+recompute=cost")
 DIALECT = [(net, batch, "fp32") for net, batch in (
@@ -140,7 +141,7 @@ class Bench:
 
     def note(self, row, work):
         """Adds what work() returns to the row, or why it failed."""
-        what = " ".join(str(row[key]) for key in ("part", "net", "batch", "precision", "side", "strategy") if key in row)
+        what = " ".join(str(row[key]) for key in TOLD if key in row)
         flags = "".join(f", {key}" for key in ("tf32", "benchmark") if row.get(key))
         begin = time.monotonic()
         try:

@@ -2,6 +2,8 @@
 has no line; what failed has its message."""
 import statistics
 
+from measure import TOLD
+
 MIB = 2**20
 MATH = {False: "fp32", True: "TF32"}
 BYTES_LIMIT, TIME_LIMIT, CACHE_LIMIT, ALLOCATED_LIMIT, RESERVED_LIMIT, LARGEST_LIMIT = 0.02, 0.10, 0.03, 0.01, 0.05, 3
@@ -293,8 +295,7 @@ def profile_table(known, profile):
 
 
 def failures(rows):
-    keys = ("part", "net", "batch", "precision", "side", "strategy")
-    return "".join(f"- {' '.join(str(row[key]) for key in keys if key in row)}{', TF32' if row.get('tf32') else ''}: {row['failed']}\n" for row in rows.failed())
+    return "".join(f"- {' '.join(str(row[key]) for key in TOLD if key in row)}{', TF32' if row.get('tf32') else ''}: {row['failed']}\n" for row in rows.failed())
 
 
 def text(lines, known=None, profile=None):
