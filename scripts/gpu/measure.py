@@ -8,10 +8,11 @@ import subprocess
 import sys
 import time
 
-PARTS = ("tests", "memory", "predict", "same", "fastest", "pytorch", "largest", "dialect")
+PARTS = ("tests", "memory", "predict", "same", "fastest", "pytorch", "largest", "dialect", "kernels")
 KEYS = ("part", "net", "batch", "tf32", "benchmark", "precision", "side", "strategy")
 UNCALIBRATED = ("baseline", "liveness", "liveness+offload", "superneurons")
 LARGEST = ("superneurons", "liveness+offload+recompute=cost")
+KERNELS = ("attention", "workspaces", "shortage")  # of bench/gpu/pytorch_kernels.py
 DIALECT = [(net, batch, "fp32") for net, batch in (
     ("tv_alexnet", 256), ("tv_vgg16", 64), ("tv_resnet50", 64), ("tv_resnet152", 32), ("tv_inception_v3", 64), ("tv_densenet121", 64),
     ("tv_mobilenet_v2", 128), ("efficientnet_b0", 128))] + [(net, batch, "amp-bf16") for net, batch in (
@@ -269,3 +270,9 @@ class Bench:
                                      "--json", codes=(0, 1), db=False))["results"][0]
         wanted = ("allocated_bytes", "reserved_bytes", "peak_device_bytes", "context_bytes", "live_peak_bytes", "workspace_peak_bytes")
         return {"pytorch": theirs, "snsim": {key: ours[key] for key in wanted}}
+
+    def kernels(self):
+        profile = ["--gpu", self.profile] if self.profile else []
+        for side in KERNELS:
+            self.note({"part": "kernels", "side": side},
+                      lambda side=side: self.script("gpu/pytorch_kernels.py", "--only", side, "--snsim", self.program, *profile, limit=300))
