@@ -89,6 +89,11 @@ def used_before(torch):
     return used
 
 
+def is_short(error):
+    """Whether PyTorch's error is want of memory: its allocator says so, or of all engines of a convolution none had room for its workspace."""
+    return type(error).__name__ == "OutOfMemoryError" or "unable to find an engine" in str(error)
+
+
 def must(library, name, *arguments):
     code = getattr(library, name)(*arguments)
     if code:

@@ -109,8 +109,9 @@ def fits(options, batch):
     try:
         train(options, batch, 1, warm_up=1)
         done = True
-    except torch.cuda.OutOfMemoryError:
-        pass
+    except RuntimeError as error:
+        if not gpu_memory.is_short(error):
+            raise
     torch.cuda.empty_cache()  # here nothing refers to the network any more
     print(f"{options.net}, batch {batch}: {'trains' if done else 'does not fit'}", file=sys.stderr, flush=True)
     return done

@@ -10,11 +10,12 @@ import sys
 import tempfile
 import time
 
-PARTS = ("tests", "memory", "predict", "same", "fastest", "pytorch", "largest", "dialect", "rates")
+PARTS = ("tests", "memory", "predict", "same", "fastest", "pytorch", "largest", "dialect", "kernels", "rates")
 KEYS = ("part", "net", "batch", "tf32", "benchmark", "precision", "side", "strategy", "modules")
 TOLD = tuple(key for key in KEYS if key not in ("tf32", "benchmark"))  # of a measurement, by its name
 UNCALIBRATED = ("baseline", "liveness", "liveness+offload", "superneurons")
 LARGEST = ("superneurons", "liveness+offload+recompute=cost")
+KERNELS = ("attention", "workspaces", "shortage")  # of bench/gpu/pytorch_kernels.py
 DIALECT = [(net, batch, "fp32") for net, batch in (
     ("tv_alexnet", 256), ("tv_vgg16", 64), ("tv_resnet50", 64), ("tv_resnet152", 32), ("tv_inception_v3", 64), ("tv_densenet121", 64),
     ("tv_mobilenet_v2", 128), ("efficientnet_b0", 128))] + [(net, batch, "amp-bf16") for net, batch in (
@@ -185,7 +186,7 @@ class Bench:
         return {"passed": int(same), "tests_failed": int(not same), "skipped": 0}
 
     def record(self, net, batch, path, *environment):
-        self.run(["env", *environment, self.options.python, self.options.root / "bench" / "pytorch_recorded.py", net, "--batch", batch, "--record", path])
+        self.run(["env", *environment, self.options.python, self.options.root / "bench" / "gpu" / "pytorch_recorded.py", net, "--batch", batch, "--record", path])
 
     def memory(self):
         for modules in ("LAZY", "EAGER"):
@@ -292,7 +293,7 @@ class Bench:
         return {"pytorch": theirs, "snsim": self.row_pytorch(net, batch, "--precision", precision)}
 
     def recorded(self, net, batch):
-        theirs = self.script("pytorch_recorded.py", net, "--batch", batch)
+        theirs = self.script("gpu/pytorch_recorded.py", net, "--batch", batch)
         with tempfile.TemporaryDirectory() as name:
             path = pathlib.Path(name) / f"{net}.rec"
             self.record(net, batch, path)
@@ -304,8 +305,14 @@ class Bench:
         wanted = ("allocated_bytes", "reserved_bytes", "peak_device_bytes", "context_bytes", "live_peak_bytes", "workspace_peak_bytes")
         return {key: row[key] for key in wanted}
 
+    def kernels(self):
+        profile = ["--gpu", self.profile] if self.profile else []
+        for side in KERNELS:
+            self.note({"part": "kernels", "side": side},
+                      lambda side=side: self.script("gpu/pytorch_kernels.py", "--only", side, "--snsim", self.program, *profile, limit=300))
+
     def rates(self):
-        self.note({"part": "rates"}, lambda: self.script("gpu_rates.py") | self.host_time())
+        self.note({"part": "rates"}, lambda: self.script("gpu/gpu_rates.py") | self.host_time())
 
     def host_time(self):
         """Of PyTorch's host for an operation: what an iteration takes in which the GPU waits for it, over the operations that snsim counts there,

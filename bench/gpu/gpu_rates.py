@@ -1,7 +1,7 @@
 """What a GPU's profile says of it (docs/devices.md), measured by PyTorch: memory, products of matrices, copies, launches, allocations.
 
-    python3 bench/gpu_rates.py [--json]
-    python3 bench/gpu_rates.py --small --json    of small sizes, for trying this program; its figures mean nothing
+    python3 bench/gpu/gpu_rates.py [--json]
+    python3 bench/gpu/gpu_rates.py --small --json    of small sizes, for trying this program; its figures mean nothing
 
 Products are of 8192 x 8192 random elements. A copy within the device counts what it reads and writes, 2 x 1 GiB; copies over the link
 are of 256 MiB pinned memory, each way alone and both at once. A launch is what a kernel of one element takes of the device, queued
@@ -11,6 +11,7 @@ should use the GPU meanwhile. Exit code 4 where PyTorch or a GPU is missing.
 import argparse
 import ctypes
 import json
+import pathlib
 import statistics
 import sys
 import time
@@ -21,7 +22,9 @@ except ImportError as error:
     print(f"gpu_rates.py: error: PyTorch cannot be imported by this Python: {error}", file=sys.stderr)
     sys.exit(4)
 
-from gpu_memory import Missing, load, must, nvml
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+
+from gpu_memory import Missing, load, must, nvml  # noqa: E402
 
 SLEEP_CYCLES = 50_000_000  # some 30 ms, in which the host queues what is measured
 PRODUCTS = {"fp32": (torch.float32, "highest"), "tf32": (torch.float32, "high"), "bf16": (torch.bfloat16, "highest"), "fp16": (torch.float16, "highest")}

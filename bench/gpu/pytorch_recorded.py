@@ -1,7 +1,7 @@
 """Trains on a GPU what bench/record/recording_models.py records, by the same step, and says what memory PyTorch took of it.
 
-    python3 bench/pytorch_recorded.py gpt2_amp_bf16 --batch 8 [--json]            three iterations on the GPU
-    python3 bench/pytorch_recorded.py gpt2_amp_bf16 --batch 8 --record FILE.rec   records it at that batch, without a GPU
+    python3 bench/gpu/pytorch_recorded.py gpt2_amp_bf16 --batch 8 [--json]            three iterations on the GPU
+    python3 bench/gpu/pytorch_recorded.py gpt2_amp_bf16 --batch 8 --record FILE.rec   records it at that batch, without a GPU
 
 What it prints is what bench/pytorch_eager.py prints of memory: the most that PyTorch's allocator handed out and held, what the driver
 says is in use beyond what was before, and what of that is neither. Exit codes: 2 for what was asked, 4 where PyTorch, a model's library
@@ -13,8 +13,8 @@ import pathlib
 import sys
 import warnings
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / "bench" / "record"), str(ROOT / "python"), str(ROOT / "tests" / "python")]
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "bench" / "record"), str(ROOT / "python"), str(ROOT / "tests" / "python")]
 warnings.simplefilter("ignore")
 
 try:
