@@ -195,14 +195,14 @@ static void add_zero(sn__text *t, const sn_iteration *iteration) {
 }
 
 /* Groups of parameters as blocks; the last is chosen where it is told otherwise than the others. */
-static sn_status find_groups(const sn__blocks *blocks, bool keeps_last, sn__blocks *groups, sn_err *err) {
+static sn_status find_groups(const sn__blocks *blocks, const sn_mesh *mesh, sn__blocks *groups, sn_err *err) {
   const sn_route *route = blocks->route;
   uint32_t count = route->n_groups ? route->n_groups - 1 : 0; /* without the root */
   *groups = (sn__blocks){.route = route, .adapted = blocks->adapted, .count = count};
   groups->all = calloc((size_t)count + 1, sizeof *groups->all);
   if (!groups->all) return sn_fail_memory(err);
   for (uint32_t i = 0; i < count; i++) groups->all[i] = (sn__block){.path = route->groups[i].name, .steps = 1};
-  if (keeps_last && count > 0) groups->all[count - 1].rerun = groups->chosen = 1;
+  if (mesh->keep_last && mesh->reshard != SN_RESHARD_NO && count > 0) groups->all[count - 1].rerun = groups->chosen = 1;
   return SN_OK;
 }
 
@@ -260,8 +260,7 @@ sn_status sn__calls_add_mesh(sn__text *t, sn_iteration iteration, const sn__bloc
   if (sn_mesh_size(mesh, SN_MESH_TP) > 1) add_tensor_parallel(t, blocks->route, mesh);
   if (replicated) add_ddp(t, mesh);
   if (mesh->zero > 0) add_zero(t, &iteration);
-  if (sharded && find_groups(blocks, mesh->keep_last, &groups, err) == SN_OK)
-    add_fully_shard(t, mesh, iteration.master, &groups);
+  if (sharded && find_groups(blocks, mesh, &groups, err) == SN_OK) add_fully_shard(t, mesh, iteration.master, &groups);
   if (several && replicated) sn__text_add(t, "# all batches of an update but the last: with model.no_sync():");
   if (several && sharded && !mesh->sync_each)
     sn__text_add(t, "# model.set_requires_gradient_sync(False), but for an update's last batch");
