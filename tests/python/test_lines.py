@@ -271,6 +271,41 @@ class FourRanks(unittest.TestCase):
                 self.assertLess(split["own" if rank > 1 else "all"], 1e-4, rank)
         self.assertIn("alone", " ".join(line for line in self.ask(TINY, "pp=2,dp=2,schedule=zb-h1") if line.startswith("#")))
 
+    def measure(self, lines, stage):
+        """The most bytes that the third step and its update take, by MemTracker; what is reduced stays as it is."""
+        def as_it_is(_, bucket):
+            done = torch.futures.Future()
+            done.set_result(bucket.buffer())
+            return done
+
+        given = torch.zeros(2 * BATCHES, TOKENS, dtype=torch.int64)
+        names = {"torch": torch, "model": transformer()[0], "x": given[:2].clone(), "device": torch.device("cpu"),
+                 "loss": lambda y, target: F.cross_entropy((y if torch.is_tensor(y) else y[0]).flatten(0, 1), target.flatten())}
+        with ranks(4, 2 * stage):
+            exec(of_a_cpu(lines), names)  # pylint: disable=exec-used
+            parts, optimizer = [s.submod for s in names["stages"]], torch.optim.AdamW(names["model"].parameters(), foreach=True)
+            for part in parts:
+                part.register_comm_hook(None, as_it_is)
+            del names["pipe"], names["x"]
+            tracker = pipelines.tracker_of(parts, optimizer, [given])
+            with tracker:
+                for _ in range(3):
+                    tracker._peak_mem = {device: now["Total"] for device, now in tracker.get_tracker_snapshot().items()}
+                    tracker._peak_mem_snap = tracker.get_tracker_snapshot()
+                    names["schedule"].step(*[given] * (stage == 0), **{"target": given} if stage == 1 else {}, return_outputs=False)
+                    optimizer.step()
+                    optimizer.zero_grad()
+            (peak,) = tracker.get_tracker_snapshot("peak").values()
+        return peak["Total"]
+
+    def test_memory_of_replicas(self):
+        """To the byte, but for the losses of all micro-batches but one, of four bytes each, which are held here to the end of backward."""
+        asked = [PROGRAM, "--net", TINY, "--gpu", "h100", "--strategy", "pytorch", "--no-db", "--json", "--sequence", str(TOKENS), "--batch", "2",
+                 "--accumulate", str(BATCHES), "--parallel", "pp=2,dp=2", "--optimizer", "adamw"]
+        said = json.loads(subprocess.run(asked, stdout=subprocess.PIPE, check=True, universal_newlines=True).stdout)
+        lines = said["answer"]["changes"][0]["calls"]
+        self.assertEqual([said["stages"][stage]["live_peak_bytes"] - self.measure(lines, stage) for stage in range(2)], [0, 4 * (BATCHES - 1)])
+
     def test_shards_are_of_layers(self):
         """Where no block has a name, fully_shard is told of each layer that has parameters, and of the stage."""
         from torch.distributed.fsdp import FSDPModule  # pylint: disable=import-outside-toplevel
