@@ -72,8 +72,8 @@ static uint32_t find_events(const sn_timeline *t, event *events) {
   uint32_t n = 0;
   for (uint32_t i = 0; i < t->n_bars; i++) {
     const sn_bar *b = &t->bars[i];
-    if (b->kind != SN_BAR_COMPUTE) continue;
-    const sn_timeline_step *step = &t->steps[b->what - 1]; /* counted from 1 */
+    if (b->kind != SN_BAR_COMPUTE || b->lane >= SN_LANE_TP) continue; /* collectives run beside what computes */
+    const sn_timeline_step *step = &t->steps[b->what - 1];            /* counted from 1 */
     unsigned own = sn__part_of(step->op) + (b->rerun ? AGAIN : 0);
     unsigned part = strcmp(step->pass, "update") == 0 ? SN__PART_WAITING : own;
     events[n++] = (event){b->begin_ns, part, 1};
@@ -120,7 +120,7 @@ static void sum_steps(const sn_result *r, bar *b) {
 
 static sn_status sum_time(const sn__chart *chart, const sn_result *r, bar *b, sn_err *err) {
   const sn_plot_options *options = chart->options;
-  bool corun = !sn_corun_row_is_empty(&r->corun), split = corun || r->recomputed_layers > 0;
+  bool corun = !sn_corun_row_is_empty(&r->corun), split = corun || r->recomputed_layers > 0 || r->shared.world > 1;
   b->all_ms = (double)r->iteration_ns / 1e6;
   sn_timeline *t = split && options && options->play ? options->play(options->player, r, err) : NULL;
   if (t)

@@ -1,7 +1,7 @@
-/* Lanes: one strategy's iteration over time. Above, what the compute lane and the two copy lanes do, or of a co-run
- * plan its compute lanes; below, the memory that tensors and workspace hold.
+/* Lanes: one strategy's iteration over time. Above, what the compute lane, the two copy lanes and among several GPUs
+ * those of collectives do, or of a co-run plan its compute lanes; below, the memory that tensors and workspace hold.
  *
- *   compute  [forward][forward]~~~[forward]   ~~~ waits for a copy
+ *   compute  [forward][forward]~~~[forward]   ~~~ waits for a copy or a collective
  *   out             [copy]
  *   in                          [copy]
  *
@@ -225,6 +225,12 @@ static void put_lanes(FILE *out, const rows *r, const int64_t *ns) {
   fputs("\n", out);
 }
 
+/* What stands on a bar: of a collective what it is. */
+static const char *text_of(const sn_timeline *t, const sn_bar *bar) {
+  const char *transfer = bar->kind == SN_BAR_COMPUTE ? t->steps[bar->what - 1].transfer : NULL;
+  return transfer ? transfer : bar->name;
+}
+
 /* Names of bars, in those that are likely to have room. */
 static void put_bar_names(FILE *out, const rows *r, const sn__chart *chart) {
   const sn_timeline *t = chart->timeline;
@@ -234,9 +240,9 @@ static void put_bar_names(FILE *out, const rows *r, const sn__chart *chart) {
     double ms = (double)(bar->end_ns - bar->begin_ns) / 1e6,
            share = (double)(bar->end_ns - bar->begin_ns) / (double)t->end_ns;
     bool named = bar->kind == SN_BAR_COMPUTE || bar->kind == SN_BAR_COPY_OUT || bar->kind == SN_BAR_COPY_IN;
-    if (!named || share * LETTERS < (double)(strlen(bar->name) + strlen(sn_bar_part(bar))) + 1) continue;
+    if (!named || share * LETTERS < (double)(strlen(text_of(t, bar)) + strlen(sn_bar_part(bar))) + 1) continue;
     fputs("set label '", out);
-    sn__put_text(out, bar->name, 60);
+    sn__put_text(out, text_of(t, bar), 60);
     fprintf(out, "%s' at first %.9g, first %u center textcolor rgb '%s' font ',%s' front\n", sn_bar_part(bar),
             (double)bar->begin_ns / 1e6 + ms / 2, row_of(r, bar),
             kind_of(t, bar) == FORWARD || kind_of(t, bar) == UPDATE ? "white" : "black",

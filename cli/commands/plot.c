@@ -141,13 +141,13 @@ static sn_timeline *play(void *player, const sn_result *result, sn_err *err) {
   return sn_run_is_answer(p->runs[0], result) ? sn_replay_timeline(p->replay, result, err) : NULL;
 }
 
-/* Operations side by side, or layers whose forward runs again. */
+/* Operations side by side, or collectives, or layers whose forward runs again. */
 static bool has_split(const sn_run *run) {
   bool any = false;
   assert(run);
   for (uint32_t i = 0; i < run->n_results; i++) {
     const sn_result *r = &run->results[i];
-    any = any || (sn_run_is_answer(run, r) && (is_corun(run, r) || r->recomputed_layers > 0));
+    any = any || (sn_run_is_answer(run, r) && (is_corun(run, r) || r->recomputed_layers > 0 || r->shared.world > 1));
   }
   return any;
 }

@@ -3,11 +3,11 @@
  *   {"run": {..}, "parts": [..], "results": [..], "graphs": [{"layers": [..], "ops": [..], "passes": "ffbb",
  *    "tensors": [..], "bytes": [..], ..}, ..]}
  *
- * layers, ops and passes are by step, tensors and bytes by tensor: all strategies of one graph have the same, and a
- * result says which graph is its own. In a result `columns` (of its axis: sim/play/timeline.h), `steps`, `bars`, of
- * co-run plans `teams`, `rects` and `levels` are columns. Those called d.. hold differences to the row before (dgap: to
- * the end of the lane's bar before), which are small numbers where the values themselves grow. plots/report/data.js
- * undoes it. */
+ * layers, ops (of collectives "all-gather" and the like) and passes are by step, tensors and bytes by tensor: all
+ * strategies of one graph have the same, and a result says which graph is its own. In a result `columns` (of its axis:
+ * sim/play/timeline.h), `steps`, `bars`, of co-run plans `teams`, `rects` and `levels` are columns. Those called d..
+ * hold differences to the row before (dgap: to the end of the lane's bar before), which are small numbers where the
+ * values themselves grow. plots/report/data.js undoes it. */
 #include "base/quote.h"
 #include "models/zoo/zoo.h"
 #include "plots/page/page_internal.h"
@@ -299,7 +299,7 @@ static void write_steps(const sn_timeline *t, FILE *out) {
   fputs("],\n\"ops\":[", out);
   for (uint32_t s = 0; s < t->n_steps; s++) {
     if (s > 0) putc(',', out);
-    sn_quote_json(t->steps[s].op, out);
+    sn_quote_json(t->steps[s].transfer ? t->steps[s].transfer : t->steps[s].op, out);
   }
   fputs("],\n\"passes\":\"", out);
   for (uint32_t s = 0; s < t->n_steps; s++) putc(t->steps[s].pass[0], out); /* forward, backward, update */

@@ -69,7 +69,7 @@ static const char *category_of(const sn_timeline *t, const sn_bar *bar) {
 static void write_compute_args(const sn_timeline *t, const sn_bar *bar, FILE *out) {
   const sn_timeline_step *step = &t->steps[bar->what - 1];
   fprintf(out, "\"op\":\"%s\",\"pass\":\"%s\",\"computes_step\":%u,\"workspace_bytes\":%" PRIu64 ",\"rerun\":%s",
-          step->op, step->pass, bar->what, bar->bytes, bar->rerun ? "true" : "false");
+          step->transfer ? step->transfer : step->op, step->pass, bar->what, bar->bytes, bar->rerun ? "true" : "false");
   if (bar->team.count == 0) return;
   fprintf(out, ",\"part\":\"%s\",\"cores\":{", sn_step_part_name((sn_step_part)bar->part));
   if (bar->team.slot == SN_SLOT_ANY)
@@ -95,10 +95,11 @@ static void write_args(const sn_timeline *t, const sn_bar *bar, FILE *out) {
 static void write_name(const sn_timeline *t, const sn_bar *bar, FILE *out) {
   static const char *const before[SN_BAR_KINDS] = {"", "out: ", "in: ", "stall: ", "alloc: ", "free: "};
   const sn_bar *named = bar->kind == SN_BAR_STALL && bar->what < t->n_bars ? &t->bars[bar->what] : bar;
+  const char *transfer = named->kind == SN_BAR_COMPUTE ? t->steps[named->what - 1].transfer : NULL;
   char text[200];
   bool of_workspace = bar->what == UINT32_MAX && bar->kind != SN_BAR_STALL;
-  snprintf(text, sizeof text, "%s%s%s%s", sn_bar_is_idle(t, bar) ? "idle: " : before[bar->kind], named->name,
-           sn_bar_part(named),
+  snprintf(text, sizeof text, "%s%s%s%s%s%s", sn_bar_is_idle(t, bar) ? "idle: " : before[bar->kind],
+           transfer ? transfer : "", transfer ? ": " : "", named->name, sn_bar_part(named),
            of_workspace ? " (workspace)"
            : bar->rerun ? " (re-run)"
                         : "");

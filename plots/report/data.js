@@ -4,7 +4,7 @@ const run = data.run, results = data.results;
 let N, T; /* of the graph looked at: forward steps, and those with the backward ones behind them */
 const PASSES = {f: "forward", b: "backward", u: "update"};
 const BAR_KINDS = ["compute", "out", "in", "stall", "alloc", "release"];
-const BLOCK = 1024, CACHING_BLOCK = 512, LANES = 13;
+const BLOCK = 1024, CACHING_BLOCK = 512, LANES = 13, FIRST_LINK = 8; /* from there on: lanes of links to other GPUs */
 const PARTS_OF_STEPS = ["", ", filter", ", data"];
 
 /* Steps and tensors are those of a graph, and several strategies may share one: `data` has the members of the one that
@@ -97,12 +97,26 @@ function stepName(step) { /* from 1 */
   return data.layers[step - 1] + " " + PASSES[data.passes[step - 1]];
 }
 
+function isCollective(bar) {
+  return bar.kind === "compute" && bar.lane >= FIRST_LINK;
+}
+
 function barName(r, bar) {
+  if (isCollective(bar)) return data.ops[bar.what] + " at " + stepName(bar.what + 1);
   if (bar.kind === "compute")
     return stepName(bar.what + 1) + (bar.team ? PARTS_OF_STEPS[bar.team.part] : "") + (bar.rerun ? ", run again" : "");
   if (bar.kind === "stall") return bar.what < 0 ? "waits" : "waits for " + barName(r, r.bars[bar.what]);
   const verb = {out: "copy out of ", in: "copy in of ", alloc: "cudaMalloc of ", release: "cudaFree of "};
   return verb[bar.kind] + (bar.of ? "the workspace of " + barName(r, bar.of) : data.tensors[bar.what]);
+}
+
+/* What computing waits for: copies to and from the host, collectives, or both; where it never waits, what it could wait for. */
+function awaited(r, one) {
+  const bars = unpack(r).bars, stalls = bars.filter((bar) => bar.kind === "stall" && bar.lane === 0);
+  const waited = stalls.length ? stalls.map((bar) => bars[bar.what]) : bars.filter((bar) => bar.lane > 0);
+  const collective = waited.some((bar) => bar && isCollective(bar)), copy = waited.some((bar) => !bar || !isCollective(bar));
+  const words = [copy || !collective ? (one ? "a copy" : "copies") : "", collective ? (one ? "a collective" : "collectives") : ""];
+  return words.filter((word) => word).join(one ? " or " : " and ");
 }
 
 /* Of a column of the axis, from 1: "conv1 forward"; and its number, "step 12" or "operation 12". */

@@ -1,4 +1,4 @@
-/* The lanes: bars of computing, copies and stalls over time, and the pool's content below on the same axis. */
+/* The lanes: bars of computing, copies, collectives and stalls over time, and the pool's content below on the same axis. */
 
 const LANE_TOP = 20, LANE_HEIGHT = 34, LANE_GAP = 8, LEVEL_HEIGHT = 90;
 const LANE_NAMES = ["compute", "copy out", "copy in", "compute2", "compute3", "compute4", "compute5", "compute6",
@@ -7,7 +7,7 @@ const LANE_NAMES = ["compute", "copy out", "copy in", "compute2", "compute3", "c
 /* The lanes from top to bottom: where operations run side by side those that have any. */
 function laneRows(r) {
   const used = new Set(r.bars.filter((bar) => bar.kind !== "stall").map((bar) => bar.lane));
-  if (!r.corun) return [0, 1, 2, ...[8, 9, 10, 11, 12].filter((lane) => used.has(lane))];
+  if (!r.corun) return [0, 1, 2, ...[...used].filter((lane) => lane >= FIRST_LINK).sort((a, b) => a - b)];
   return [0, 3, 4, 5, 6, 7, 1, 2].filter((lane) => used.has(lane));
 }
 
@@ -24,6 +24,7 @@ function levelTop(r) {
 }
 
 function barColor(bar) {
+  if (isCollective(bar)) return "link";
   if (bar.kind !== "compute") return bar.kind === "release" ? "alloc" : bar.kind;
   return bar.rerun ? "rerun" : PASSES[data.passes[bar.what]];
 }
@@ -56,7 +57,7 @@ function paintBar(view, context, r, bar) {
   context.fillStyle = color;
   context.fillRect(from, y, width > 3 ? width - 0.6 : width, LANE_HEIGHT);
   context.fillStyle = view.color("on-bar");
-  const text = bar.kind === "compute" ? data.layers[bar.what] + (bar.team ? PARTS_OF_STEPS[bar.team.part] : "") : bar.of ? "workspace" : data.tensors[bar.what];
+  const text = isCollective(bar) ? data.ops[bar.what] : bar.kind === "compute" ? data.layers[bar.what] + (bar.team ? PARTS_OF_STEPS[bar.team.part] : "") : bar.of ? "workspace" : data.tensors[bar.what];
   return fit(context, text, from, y + 21, width);
 }
 
@@ -149,7 +150,7 @@ function readBar(r) {
   return (index) => {
     const bar = r.bars[index], name = barName(r, bar), parts = [];
     const own = bar.kind === "compute" && !bar.rerun; /* its name says where it stands */
-    if (bar.kind === "compute") parts.push(data.ops[bar.what]);
+    if (bar.kind === "compute" && !isCollective(bar)) parts.push(data.ops[bar.what]);
     if (bar.team && bar.team.cores) parts.push("on " + teamName(bar.team));
     if (bar.rerun) parts.push("its output had been dropped and is needed again");
     if (bar.kind === "out" || bar.kind === "in") parts.push(bytes(data.bytes[bar.what]));
@@ -164,7 +165,7 @@ function readBar(r) {
 function laneLegend(r) {
   const names = [["forward", "forward"], ["backward", "backward"], ["update", "update"], ["rerun", "forward run again"],
                  ["out", "copy out, device to host"], ["in", "copy in, host to device"],
-                 ["stall", "computing waits for a copy", "hatched"], ["alloc", "cudaMalloc, cudaFree"]];
+                 ["link", "collective among GPUs"], ["stall", "computing waits for " + awaited(r, true), "hatched"], ["alloc", "cudaMalloc, cudaFree"]];
   const used = new Set(r.bars.filter((bar) => !isIdle(r, bar)).map(barColor));
   return names.filter(([color]) => used.has(color)).map(([color, text, kind]) => ["var(--" + color + ")", text, kind]);
 }

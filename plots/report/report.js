@@ -136,7 +136,7 @@ function drawTiles(best) {
   fill("tiles",
        tile(stands || judged.length === 1 ? "As it stands" : best ? "Fastest strategy that fits" : "Needs the least", r.strategy, best && !stands && judged.length > 1 ? "of " + judged.length + " strategies" : ""),
        tile(best ? "GPU memory its plan takes" : "GPU memory needed", bytes(best ? r.device : r.least || r.device), percent(best ? r.device : r.least || r.device, run.memory) + " of " + bytes(run.memory) + (run.nominal ? ", the nominal size" : "")),
-       tile("One iteration", best ? stands ? rough(r.iteration_ns / 1e6) + " ms" : time(r.iteration_ns) : "-", !best ? "does not fit" : r.stall_ns ? percent(r.stall_ns, r.iteration_ns) + " of it waiting for copies" : "never waiting for copies"),
+       tile("One iteration", best ? stands ? rough(r.iteration_ns / 1e6) + " ms" : time(r.iteration_ns) : "-", !best ? "does not fit" : r.stall_ns ? percent(r.stall_ns, r.iteration_ns) + " of it waiting for " + awaited(r) : "never waiting for " + awaited(r)),
        tile(SPEED, best ? stands ? rough(imagesPerSecond(r)) : imagesPerSecond(r).toFixed(1) : "-", best ? LOAD : "does not fit"),
        tile("Copied per iteration", bytes(r.out + r.in), r.external ? bytes(r.external) + " of " + run.external + " memory" : "nothing is offloaded"));
 }
@@ -169,7 +169,7 @@ function explain(r) {
   const parts = [r.fits ? "needs " + ofMemory(r) + " of GPU memory and fits" : "needs " + bytes(r.device) + ", which does not fit in " + bytes(run.memory)];
   if (r.out) parts.push("copies " + bytes(r.out) + " out and " + bytes(r.in) + " in");
   if (r.reruns) parts.push("runs " + r.reruns + " layers' forward again");
-  if (r.stall_ns) parts.push("waits " + time(r.stall_ns) + " for copies");
+  if (r.stall_ns) parts.push("waits " + time(r.stall_ns) + " for " + awaited(r));
   if (r.allocation_ns) parts.push("waits " + time(r.allocation_ns) + " for cudaMalloc and cudaFree");
   const times = r.fits ? "; an iteration takes " + time(r.iteration_ns) : "; times are those of a GPU with enough memory";
   fill("explained", element("strong", {}, ...breakable(r.strategy)), (r.does ? ": " + r.does + ". It " : " ") + parts.join(", ") + times + ".");

@@ -168,17 +168,24 @@ static void add_fully_shard(sn__text *t, const sn_mesh *mesh, bool master, const
   sn__text_add(t, "fully_shard(model%s)", all);
 }
 
-static void add_ddp(sn__text *t, const sn_mesh *mesh) {
-  char bucket[72] = "";
+/* What DistributedDataParallel is told beside the module: ", gradient_as_bucket_view=True, device_mesh=mesh["dp"]". */
+static void write_replicas(const sn_mesh *mesh, char *to, size_t room) {
+  char bucket[40] = "";
   uint64_t bytes = mesh->bucket_bytes;
+  bool others = sn_mesh_world(mesh) > sn_mesh_size(mesh, SN_MESH_DP);
   if (bytes != 0 && bytes != SN_MESH_BUCKET) snprintf(bucket, sizeof bucket, ", bucket_cap_mb=%" PRIu64, bytes >> 20);
-  if (sn_mesh_size(mesh, SN_MESH_TP) > 1)
-    strncat(bucket, ", device_mesh=mesh[\"dp\"]", sizeof bucket - strlen(bucket) - 1);
+  snprintf(to, room, "%s%s%s", mesh->view ? ", gradient_as_bucket_view=True" : "", bucket,
+           others ? ", device_mesh=mesh[\"dp\"]" : "");
+}
+
+static void add_ddp(sn__text *t, const sn_mesh *mesh) {
+  char how[120];
+  write_replicas(mesh, how, sizeof how);
   sn__text_add(t, "from torch.nn.parallel import DistributedDataParallel");
-  if (!mesh->view) sn__text_add(t, "model = DistributedDataParallel(model%s)", bucket);
+  if (!mesh->view) sn__text_add(t, "model = DistributedDataParallel(model%s)", how);
   if (!mesh->view) return;
   sn__text_add(t, "model = DistributedDataParallel(");
-  sn__text_add(t, "    model, gradient_as_bucket_view=True%s)", bucket);
+  sn__text_add(t, "    model%s)", how);
 }
 
 /* The model's optimizer is handed over, and steps by it. */
@@ -195,14 +202,14 @@ static void add_zero(sn__text *t, const sn_iteration *iteration) {
 }
 
 /* Groups of parameters as blocks; the last is chosen where it is told otherwise than the others. */
-static sn_status find_groups(const sn__blocks *blocks, bool keeps_last, sn__blocks *groups, sn_err *err) {
+static sn_status find_groups(const sn__blocks *blocks, const sn_mesh *mesh, sn__blocks *groups, sn_err *err) {
   const sn_route *route = blocks->route;
   uint32_t count = route->n_groups ? route->n_groups - 1 : 0; /* without the root */
   *groups = (sn__blocks){.route = route, .adapted = blocks->adapted, .count = count};
   groups->all = calloc((size_t)count + 1, sizeof *groups->all);
   if (!groups->all) return sn_fail_memory(err);
   for (uint32_t i = 0; i < count; i++) groups->all[i] = (sn__block){.path = route->groups[i].name, .steps = 1};
-  if (keeps_last && count > 0) groups->all[count - 1].rerun = groups->chosen = 1;
+  if (mesh->keep_last && mesh->reshard != SN_RESHARD_NO && count > 0) groups->all[count - 1].rerun = groups->chosen = 1;
   return SN_OK;
 }
 
@@ -260,8 +267,7 @@ sn_status sn__calls_add_mesh(sn__text *t, sn_iteration iteration, const sn__bloc
   if (sn_mesh_size(mesh, SN_MESH_TP) > 1) add_tensor_parallel(t, blocks->route, mesh);
   if (replicated) add_ddp(t, mesh);
   if (mesh->zero > 0) add_zero(t, &iteration);
-  if (sharded && find_groups(blocks, mesh->keep_last, &groups, err) == SN_OK)
-    add_fully_shard(t, mesh, iteration.master, &groups);
+  if (sharded && find_groups(blocks, mesh, &groups, err) == SN_OK) add_fully_shard(t, mesh, iteration.master, &groups);
   if (several && replicated) sn__text_add(t, "# all batches of an update but the last: with model.no_sync():");
   if (several && sharded && !mesh->sync_each)
     sn__text_add(t, "# model.set_requires_gradient_sync(False), but for an update's last batch");
@@ -325,20 +331,43 @@ static void add_sharded_stages(sn__text *t, const sn_net *net, sn_iteration iter
     sn__text_add(t, "            fully_shard(");
     sn__text_add(t, "                block%s)", block);
   } else {
-    sn__text_add(t, "    # each layer of it with parameters: fully_shard(layer%s)", block);
+    sn__text_add(t, "    for layer in list(part.modules()):");
+    sn__text_add(t, "        own = list(layer.parameters(recurse=False))");
+    sn__text_add(t, "        if own and layer is not part:");
+    sn__text_add(t, "            fully_shard(");
+    sn__text_add(t, "                layer%s)", block);
   }
   sn__text_add(t, "    fully_shard(part%s)", all);
+}
+
+/* A stage of a trace asks its module for the trace. Halves of backward call none of the reducer's hooks. */
+static void add_replicated_stages(sn__text *t, const sn_mesh *mesh) {
+  char how[120];
+  if (mesh->schedule == SN_SCHEDULE_ZB_H1) {
+    sn__text_add(t, "# dp: by this schedule DistributedDataParallel reduces the first stage's");
+    sn__text_add(t, "#   gradients alone (PyTorch 2.15): reduce the others' behind schedule.step");
+    return;
+  }
+  write_replicas(mesh, how, sizeof how);
+  sn__text_add(t, "from torch.nn.parallel import DistributedDataParallel");
+  sn__text_add(t, "for stage in stages:");
+  sn__text_add(t, "    part = stage.submod");
+  sn__text_add(t, "    stage.submod = DistributedDataParallel(");
+  sn__text_add(t, "        part%s)", how);
+  sn__text_add(t, "    stage.submod.graph = part.graph  # which the stage reads");
 }
 
 /* How other axes share what the stages of a rank have. */
 static void add_shared_stages(sn__text *t, const sn_net *net, sn_iteration iteration) {
   const sn_mesh *mesh = &iteration.mesh;
-  if (sn_mesh_size(mesh, SN_MESH_TP) > 1)
-    sn__text_add(t, "# tp: a trace has the whole's shapes; divide a stage made by hand");
+  if (sn_mesh_size(mesh, SN_MESH_TP) > 1) {
+    sn__text_add(t, "# tp: parallelize_module takes no module of a trace, and a model that it has");
+    sn__text_add(t, "#   divided is not traced (PyTorch 2.15): divide stages made by hand");
+  }
   if (sn_mesh_size(mesh, SN_MESH_FSDP) > 1)
     add_sharded_stages(t, net, iteration);
   else if (sn_mesh_size(mesh, SN_MESH_DP) > 1 && !sn_iteration_keeps_masters(iteration))
-    sn__text_add(t, "# dp: DistributedDataParallel takes a stage made by hand (PipelineStage)");
+    add_replicated_stages(t, mesh);
 }
 
 /* The number at the end of a block's path, behind its parent's; UINT32_MAX: there is none. */

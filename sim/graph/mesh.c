@@ -474,17 +474,18 @@ static void say_equal_units(uint32_t blocks, const sn_mesh *mesh, char *text, si
 sn_status sn_mesh_check_parts(const sn_net *net, const sn_mesh *mesh, sn_err *err) {
   const sn_mesh_parts p = sn_mesh_parts_of(net, mesh);
   char said[SN_MESH_TEXT], works[SN_MESH_TEXT];
+  const char *what = p.named ? "blocks" : "layers with parameters"; /* checkpoints may have blocks all the same */
   uint32_t sum = 0;
   if (p.blocks < p.parts)
-    return sn_fail(err, SN_BAD_INPUT, "%s has %u blocks, too few for %u parts of a pipeline; %u can be asked for",
-                   net->name, p.blocks, p.parts, p.blocks);
+    return sn_fail(err, SN_BAD_INPUT, "%s has %u %s, too few for %u parts of a pipeline; %u can be asked for",
+                   net->name, p.blocks, what, p.parts, p.blocks);
   for (uint32_t i = 0; i < mesh->n_units; i++) sum += mesh->units[i];
   if (mesh->n_units == 0 || sum == p.blocks) return SN_OK;
   write_units(mesh, said, sizeof said);
   say_equal_units(p.blocks, mesh, works, sizeof works);
   return sn_fail(err, SN_BAD_USAGE,
-                 "--parallel: stages=%s are %" PRIu32 " blocks, and %s has %" PRIu32 "; stages=%s is as many in each",
-                 said, sum, net->name, p.blocks, works);
+                 "--parallel: stages=%s are %" PRIu32 " %s, and %s has %" PRIu32 "; stages=%s is as many in each", said,
+                 sum, what, net->name, p.blocks, works);
 }
 
 /* ---- cuts ---- */

@@ -169,6 +169,7 @@ typedef struct sn_transfer {
   uint32_t group;       /* route->groups[group]; SN_NONE on the axis tp, whose collectives are of values */
   uint32_t ranks;       /* how many take part */
   uint32_t what, micro; /* of stages: the tensor of the whole route, and the micro-batch */
+  uint32_t from;        /* of stages: the part of the network that sends it; nothing of plans that were read */
   uint64_t bytes;       /* of all that is gathered or reduced; of a send what is sent */
 } sn_transfer;
 

@@ -87,11 +87,11 @@ const sn_pipeline_entry *sn_pipeline_list(const sn_pipeline *pipeline, uint32_t 
 uint32_t sn_pipeline_in_flight(const sn_pipeline *pipeline, uint32_t stage);
 
 /* How long one micro-batch takes in each part of the network; part c stages + r is chunk c of stage r. None is negative.
- * `hop_ns`: from the end of what is sent to another stage to where that one has it; it keeps nobody busy. */
+ * A hop lasts from the end of what a part has sent to another stage to where that one has it; it keeps nobody busy. */
 typedef struct sn_pipeline_times {
-  const int64_t *forward_ns, *backward_ns; /* stages x chunks */
-  const int64_t *weights_ns;               /* the same; NULL where backward is in one */
-  int64_t hop_ns;
+  const int64_t *forward_ns, *backward_ns;         /* stages x chunks */
+  const int64_t *weights_ns;                       /* the same; NULL where backward is in one */
+  const int64_t *forward_hop_ns, *backward_hop_ns; /* by the part that sends; both NULL: links take no time */
   const int64_t *first_ns; /* what the forward of the first micro-batch takes beside, of each part; NULL: nothing */
 } sn_pipeline_times;
 

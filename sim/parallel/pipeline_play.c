@@ -50,8 +50,9 @@ static sn_status add(int64_t a, int64_t b, int64_t *sum, sn_err *err) {
 
 /* When what `end` made has come from the part `from` to `to`: at once on the same stage. */
 static sn_status arrive(const player *p, uint32_t from, uint32_t to, int64_t end, int64_t *when, sn_err *err) {
+  const int64_t *hops = from < to ? p->times->forward_hop_ns : p->times->backward_hop_ns;
   const bool same = stage_of(p, from) == stage_of(p, to);
-  return add(end, same ? 0 : p->times->hop_ns, when, err);
+  return add(end, same || !hops ? 0 : hops[from], when, err);
 }
 
 /* When an entry may start for what it needs; UNKNOWN: something has not run. */
@@ -160,7 +161,7 @@ static void free_room(player *p) {
 
 sn_status sn_pipeline_play(const sn_pipeline *pipeline, const sn_pipeline_times *times, sn_pipeline_played *played,
                            sn_err *err) {
-  assert(times->hop_ns >= 0 && (times->weights_ns || !pipeline->split));
+  assert(times->weights_ns || !pipeline->split);
   player p = {.of = pipeline, .times = times, .busy = played->busy_ns};
   memset(played->busy_ns, 0, pipeline->stages * sizeof *played->busy_ns);
   sn_status status = make_room(&p) ? play(&p, err) : sn_fail_memory(err);

@@ -201,13 +201,23 @@ static void copy_step(maker *m, uint32_t step, uint32_t micro, sn__half half) {
   if (half == SN__ALL) stay_beside_sum(m, step, micro);
 }
 
-static void transfer(maker *m, const sn__list *tensors, uint32_t micro, sn_pass pass, sn_transfer_kind kind) {
+/* The part that sends what `p` sends or receives. */
+static uint32_t sender(const maker *m, const sn__part *p, sn_pass pass, sn_transfer_kind kind) {
+  const uint32_t own = (uint32_t)(p - m->parts.all);
+  return kind == SN_SEND ? own : pass == SN_FORWARD ? own - 1 : own + 1;
+}
+
+static void transfer(maker *m, const sn__part *p, const sn__list *tensors, uint32_t micro, sn_pass pass,
+                     sn_transfer_kind kind) {
   for (uint32_t i = 0; i < tensors->n; i++) {
     const sn_tensor *t = &m->whole->tensors[tensors->all[i]];
-    uint32_t number = sn__edit_transfer(
-        &m->e,
-        (sn_transfer){
-            .kind = kind, .axis = SN_MESH_PP, .ranks = 2, .what = tensors->all[i], .micro = micro, .bytes = t->bytes});
+    uint32_t number = sn__edit_transfer(&m->e, (sn_transfer){.kind = kind,
+                                                             .axis = SN_MESH_PP,
+                                                             .ranks = 2,
+                                                             .what = tensors->all[i],
+                                                             .micro = micro,
+                                                             .from = sender(m, p, pass, kind),
+                                                             .bytes = t->bytes});
     bool asked = *slot_of(m, micro, tensors->all[i]) != SN_NONE;
     sn__edit_step(&m->e, t->layer, pass, SN_TRANSFER, number);
     sn__edit_access(&m->e, copy_of(m, micro, tensors->all[i]),
@@ -284,10 +294,10 @@ static void ask(maker *m, const sn_pipeline_entry *entry) {
 /* ---- entries ---- */
 
 static void forward_entry(maker *m, const sn__part *p, uint32_t micro) {
-  transfer(m, &p->given, micro, SN_FORWARD, SN_RECEIVE);
+  transfer(m, p, &p->given, micro, SN_FORWARD, SN_RECEIVE);
   for (uint32_t i = 0; i < p->forward.n; i++) copy_step(m, p->forward.all[i], micro, SN__ALL);
   if (!is_gpipe(m)) let_go(m, &m->sent);
-  transfer(m, &p->handed, micro, SN_FORWARD, SN_SEND);
+  transfer(m, p, &p->handed, micro, SN_FORWARD, SN_SEND);
   if (waits(m) && !is_replicated(m)) keep(m, &m->sent, &p->handed, micro);
 }
 
@@ -337,7 +347,7 @@ static void write_backward(maker *m, const sn__part *p, uint32_t micro) {
 
 static void backward_entry(maker *m, const sn__part *p, uint32_t micro, bool behind_another) {
   if (is_gpipe(m)) let_go(m, &m->sent);
-  transfer(m, &p->given_gradients, micro, SN_BACKWARD, SN_RECEIVE);
+  transfer(m, p, &p->given_gradients, micro, SN_BACKWARD, SN_RECEIVE);
   let_go(m, &m->sent);
   let_go(m, &m->received);
   keep(m, &m->received, &p->given_gradients, micro); /* before sums make others of them */
@@ -346,7 +356,7 @@ static void backward_entry(maker *m, const sn__part *p, uint32_t micro, bool beh
   hold_all(m, &p->outputs, micro);
   m->split ? hold_saved(m, &p->backward, micro, false) : end_backward(m, p, micro);
   if (waits(m)) let_go(m, &m->sent_gradients);
-  transfer(m, &p->handed_gradients, micro, SN_BACKWARD, SN_SEND);
+  transfer(m, p, &p->handed_gradients, micro, SN_BACKWARD, SN_SEND);
   keep(m, &m->sent_gradients, &p->handed_gradients, micro);
   if (!waits(m) || is_gpipe(m) || !behind_another) m->received.n = 0;
 }

@@ -4,6 +4,7 @@
 #include "base/checked.h"
 #include "sim/cluster/collective.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,14 +27,23 @@ static sn_collective kind_of(sn_transfer_kind kind) {
   return SN_COLLECTIVE_SEND;
 }
 
-static uint32_t nodes_of(const sn_mesh *mesh, sn_mesh_axis axis, uint32_t ranks, const sn_cluster *cluster) {
+/* How many ranks apart the members of an axis are. */
+static uint32_t stride_of(const sn_mesh *mesh, sn_mesh_axis axis) {
   uint32_t stride = 1;
   for (sn_mesh_axis before = 0; before < axis; before++) stride *= sn_mesh_size(mesh, before);
-  return sn_cluster_nodes_of(cluster, ranks, stride);
+  return stride;
 }
 
-uint32_t sn_mesh_nodes(const sn_mesh *mesh, sn_mesh_axis axis, const sn_cluster *cluster) {
-  return nodes_of(mesh, axis, sn_mesh_size(mesh, axis), cluster);
+static uint32_t nodes_of(const sn_mesh *mesh, sn_mesh_axis axis, uint32_t ranks, const sn_cluster *cluster) {
+  return sn_cluster_nodes_of(cluster, ranks, stride_of(mesh, axis));
+}
+
+bool sn_mesh_hop_leaves(const sn_mesh *mesh, const sn_cluster *cluster, uint32_t from, uint32_t to) {
+  const uint64_t each = stride_of(mesh, SN_MESH_PP), width = cluster->gpus_per_node;
+  assert(width > 0);
+  for (uint64_t i = 0; i < each; i++)
+    if ((from * each + i) / width != (to * each + i) / width) return true;
+  return false;
 }
 
 uint32_t sn_mesh_node_gpus(const sn_mesh *mesh, const sn_cluster *cluster) {

@@ -26,8 +26,8 @@ sn_status sn_transfers_cost(const sn_route *route, const sn_cluster *cluster, sn
 /* How many GPUs of a mesh a node has, who share its host's memory. */
 uint32_t sn_mesh_node_gpus(const sn_mesh *mesh, const sn_cluster *cluster);
 
-/* On how many nodes the members of an axis lie. */
-uint32_t sn_mesh_nodes(const sn_mesh *mesh, sn_mesh_axis axis, const sn_cluster *cluster);
+/* Whether some rank of a stage sends to another node what it sends to that of the other stage. */
+bool sn_mesh_hop_leaves(const sn_mesh *mesh, const sn_cluster *cluster, uint32_t from, uint32_t to);
 
 /* Of an update's batches the last alone does this step: it reduces gradients of all, or copies them for that. */
 bool sn_step_reduces_once(const sn_route *route, uint32_t step);

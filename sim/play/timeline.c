@@ -64,6 +64,12 @@ static sn_status copy_tensors(walk *w, sn_arena *arena, sn_err *err) {
 
 /* ---- steps ---- */
 
+/* The words of sim/cluster/collective.h. */
+static const char *transfer_of(const sn_route *route, const sn_step *step) {
+  static const char *const names[SN_TRANSFER_KINDS] = {"all-gather", "reduce-scatter", "all-reduce", "send", "receive"};
+  return step->kernel == SN_TRANSFER ? names[route->transfers[step->sum].kind] : NULL;
+}
+
 /* What a recording calls operations is copied: it may be freed ahead of the timeline. */
 static sn_status describe_steps(walk *w, sn_arena *arena, sn_err *err) {
   const sn_route *route = w->plan->route;
@@ -75,6 +81,7 @@ static sn_status describe_steps(walk *w, sn_arena *arena, sn_err *err) {
     w->steps[s] = (sn_timeline_step){.layer = w->layers[step->layer],
                                      .op = op,
                                      .pass = sn_pass_name(step->pass),
+                                     .transfer = transfer_of(route, step),
                                      .tensor_bytes = use->tensor_bytes,
                                      .workspace_bytes = use->workspace_bytes,
                                      .live_tensors = use->live_tensors};

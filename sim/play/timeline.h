@@ -86,6 +86,7 @@ typedef struct sn_arrow {
 
 typedef struct sn_timeline_step {
   const char *layer, *op, *pass; /* "conv1", "CONV", "forward", "backward", "update" */
+  const char *transfer;          /* "all-gather", of what crosses links to other GPUs; NULL: of all else */
   uint32_t fullest;              /* the step holds the most just before this instruction; see sn_rect_is_live() */
   uint64_t tensor_bytes, workspace_bytes;
   uint32_t live_tensors;

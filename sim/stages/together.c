@@ -21,8 +21,12 @@ sn_status sn__together_open(sn__together *m, const sn_net *net, const sn_device 
   if (sn_mesh_cluster(mesh, &options->cluster, device, &m->cluster, &assumed, err) != SN_OK) return err->code;
   m->pipeline = sn_pipeline_new(sn_pipeline_kind_of(mesh), m->stages, m->micros, m->chunks, err);
   m->match = m->pipeline && matches ? sn_match_new(m->stages, err) : NULL;
-  m->hops_ns = calloc(m->stages, sizeof *m->hops_ns);
+  const size_t parts = (size_t)m->stages * m->chunks;
+  m->hops_ns = calloc(m->stages + 2 * parts, sizeof *m->hops_ns);
   if (err->code == SN_OK && !m->hops_ns) sn_fail_memory(err);
+  if (err->code != SN_OK) return err->code;
+  m->forward_hop_ns = m->hops_ns + m->stages;
+  m->backward_hop_ns = m->forward_hop_ns + parts;
   return err->code;
 }
 
@@ -39,10 +43,16 @@ static bool is_same_hop(const sn_transfer *a, const sn_transfer *b) {
   return a->kind == b->kind && a->micro == b->micro;
 }
 
+static int64_t time_of(const sn__together *m, const sn_transfer *t, bool forward) {
+  const uint32_t to = forward ? t->from + 1 : t->from - 1, stages = m->stages;
+  const bool leaves = m->cluster.nodes > 1 &&
+                      sn_mesh_hop_leaves(&m->options->iteration.mesh, &m->cluster, t->from % stages, to % stages);
+  return sn_collective_ns(&m->cluster, SN_COLLECTIVE_SEND, t->bytes, (sn_group){.ranks = 2, .nodes = leaves ? 2 : 1});
+}
+
 static void time_hops(sn__together *m, const sn_route *route, uint32_t stage) {
-  uint32_t nodes = sn_mesh_nodes(&m->options->iteration.mesh, SN_MESH_PP, &m->cluster), before = SN_NONE;
-  const sn_group two = {.ranks = 2, .nodes = nodes > 1 && m->cluster.nodes > 1 ? 2 : 1};
   const sn_rounds rounds = sn_rounds_of(route);
+  uint32_t before = SN_NONE;
   int64_t hop = 0;
   m->hops_ns[stage] = 0;
   for (uint32_t s = 0; s < route->first_update; s++) {
@@ -52,9 +62,10 @@ static void time_hops(sn__together *m, const sn_route *route, uint32_t stage) {
       before = SN_NONE;
       continue;
     }
-    int64_t ns = sn_collective_ns(&m->cluster, SN_COLLECTIVE_SEND, t->bytes, two);
+    const bool forward = step->pass == SN_FORWARD;
+    int64_t ns = time_of(m, t, forward), *longest = &(forward ? m->forward_hop_ns : m->backward_hop_ns)[t->from];
     hop = before != SN_NONE && is_same_hop(&route->transfers[before], t) ? hop + ns : ns;
-    m->hop_ns = hop > m->hop_ns ? hop : m->hop_ns;
+    if (hop > *longest) *longest = hop;
     m->hops_ns[stage] += s >= rounds.first && s < rounds.end ? (1 + (int64_t)rounds.again) * ns : ns;
     before = step->sum;
   }
@@ -108,8 +119,8 @@ static int64_t find_end(const sn__together *m, const sn_result *const *of, const
   return end;
 }
 
-/* How long all micro-batches take where a hop takes so long, and the iteration. */
-static sn_status play_hops(const sn__together *m, const sn_result *const *of, int64_t hop_ns, int64_t *time,
+/* How long all micro-batches take, with hops or where links take no time, and the iteration. */
+static sn_status play_hops(const sn__together *m, const sn_result *const *of, bool hops, int64_t *time,
                            int64_t *iteration, sn_err *err) {
   size_t parts = (size_t)m->stages * m->chunks;
   int64_t *ns = calloc(4 * parts + 3 * (size_t)m->stages + 1, sizeof *ns);
@@ -119,7 +130,8 @@ static sn_status play_hops(const sn__together *m, const sn_result *const *of, in
                                    .backward_ns = ns + parts,
                                    .weights_ns = ns + 2 * parts,
                                    .first_ns = ns + 3 * parts,
-                                   .hop_ns = hop_ns};
+                                   .forward_hop_ns = hops ? m->forward_hop_ns : NULL,
+                                   .backward_hop_ns = hops ? m->backward_hop_ns : NULL};
   sn_pipeline_played played = {.busy_ns = ns + 4 * parts,
                                .idle_ns = ns + 4 * parts + m->stages,
                                .end_ns = ns + 4 * parts + 2 * (size_t)m->stages};
@@ -134,8 +146,8 @@ static sn_status play_hops(const sn__together *m, const sn_result *const *of, in
 /* What stages wait for each other if links took no time is the bubble; what they wait longer as links do, nothing hides. */
 static sn_status play(const sn__together *m, const sn_result *const *of, sn_result *r, sn_err *err) {
   int64_t work, time = 0, at_once = 0, ignored;
-  if (play_hops(m, of, 0, &at_once, &ignored, err) != SN_OK ||
-      play_hops(m, of, m->hop_ns, &time, &r->iteration_ns, err) != SN_OK)
+  if (play_hops(m, of, false, &at_once, &ignored, err) != SN_OK ||
+      play_hops(m, of, true, &time, &r->iteration_ns, err) != SN_OK)
     return err->code;
   uint32_t slowest = find_slowest(m, of, &work);
   const sn_shared_row *row = &of[slowest]->shared;

@@ -26,8 +26,8 @@ typedef struct sn__together {
   sn_pipeline *pipeline;
   sn_match *match; /* NULL: transfers are not matched */
   sn_cluster cluster;
-  int64_t hop_ns;   /* the longest of what a part of the network sends or receives of a micro-batch */
-  int64_t *hops_ns; /* a stage: of all that it sends and receives */
+  int64_t *forward_hop_ns, *backward_hop_ns; /* a part of the network: of what it sends of a micro-batch */
+  int64_t *hops_ns;                          /* a stage: of all that it sends and receives */
 } sn__together;
 
 /* All are looked at until it is closed, which it is to be in any case. */

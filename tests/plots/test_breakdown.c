@@ -15,16 +15,18 @@
 #define MS INT64_C(1000000)
 
 /* conv1 alone for 10 ms, both for 20, fc1 alone for 10, nothing for 20, an update beside conv1, which runs again, for
- * 20. */
+ * 20; beside all of that a collective, which no layer computes. */
 static const sn_timeline_step steps[] = {{.layer = "conv1", .op = "CONV", .pass = "forward"},
                                          {.layer = "fc1", .op = "FC", .pass = "forward"},
-                                         {.layer = "fc1", .op = "FC", .pass = "update"}};
+                                         {.layer = "fc1", .op = "FC", .pass = "update"},
+                                         {.layer = "norm1", .op = "RMS_NORM", .pass = "forward"}};
 static const sn_bar bars[] = {
     {.kind = SN_BAR_COMPUTE, .what = 1, .begin_ns = 0, .end_ns = 30 * MS},
     {.kind = SN_BAR_STALL, .what = 0, .begin_ns = 0, .end_ns = 10 * MS},
     {.kind = SN_BAR_COMPUTE, .what = 2, .begin_ns = 10 * MS, .end_ns = 40 * MS},
     {.kind = SN_BAR_COMPUTE, .what = 1, .begin_ns = 60 * MS, .end_ns = 80 * MS, .rerun = true},
-    {.kind = SN_BAR_COMPUTE, .what = 3, .begin_ns = 60 * MS, .end_ns = 80 * MS}};
+    {.kind = SN_BAR_COMPUTE, .what = 3, .begin_ns = 60 * MS, .end_ns = 80 * MS},
+    {.kind = SN_BAR_COMPUTE, .lane = SN_LANE_FSDP, .what = 4, .begin_ns = 0, .end_ns = 80 * MS}};
 
 static sn_timeline *play(void *known, const sn_result *result, sn_err *err) {
   (void)err;
@@ -32,7 +34,7 @@ static sn_timeline *play(void *known, const sn_result *result, sn_err *err) {
   if (!*(bool *)known) return NULL;
   sn_arena *arena = sn_arena_new();
   sn_timeline *t = sn_arena_alloc(arena, 1, sizeof *t);
-  *t = (sn_timeline){.n_steps = 3, .n_bars = 5, .steps = steps, .bars = bars, .end_ns = 80 * MS, .arena = arena};
+  *t = (sn_timeline){.n_steps = 4, .n_bars = 6, .steps = steps, .bars = bars, .end_ns = 80 * MS, .arena = arena};
   return t;
 }
 

@@ -51,7 +51,7 @@ def make_pages():
     snsim("report", "--strategy", "pytorch", "-o", "pytorch.html")
     snsim("--net", evil_file, "--batch", "4")
     snsim("report", "-o", "evil.html")
-    snsim("--net", "paper:resnet152", "--batch", "32", "--memory", "1GiB")
+    snsim("--net", "paper:resnet152", "--batch", "32", "--memory", "1.25GiB")
     snsim("report", "-o", "large.html")
     snsim("--net", "lenet", "--batch", "8", "--strategy", "liveness+cache", "--allocator", "cuda")
     snsim("report", "-o", "single.html")
@@ -63,6 +63,8 @@ def make_pages():
     snsim("--net", "resnet50", "--batch", "32", "--parallel", "fsdp=8", "--cluster", "h100x8", "--strategy", "pytorch")
     snsim("report", "-o", "meshed.html")
     stored["meshed"] = json.loads(snsim("show", "last", "--json"))["results"][0]
+    snsim("--net", "llm:4,1024,8,8,4096,1000", "--sequence", "2048", "--batch", "2", "--parallel", "fsdp=8", "--cluster", "h100x8", "--strategy", "pytorch+offload")
+    snsim("report", "-o", "offloaded.html")
     with open("ops.csv", newline="") as file:
         stored["operations"] = list(csv.DictReader(file))
     return stored
@@ -325,6 +327,25 @@ def shows_the_lanes(page, stored):
         assert wanted in seen, f"{wanted!r} is not among {sorted(seen)}"
 
 
+def names_collectives(page, stored):
+    """Copies are those to and from the host: what goes among GPUs is told by its name, and what computing waits for, too."""
+    for name, words, legend in (("meshed", "collectives", "a collective"), ("offloaded", "copies and collectives", "a copy or a collective")):
+        page.open(f"{name}.html", *DESKTOP)
+        assert f" for {words};" in page.text("#explained"), page.text("#explained")
+        assert f"of it waiting for {words}" in plain(page.text("#tiles")), page.text("#tiles")
+        lanes = page.text("#lanes")
+        assert "collective among GPUs" in lanes and f"computing waits for {legend}" in lanes, lanes
+        page.evaluate("document.querySelector('#lanes canvas').focus()")
+        page.press("Home")
+        seen = set()
+        for _ in range(80):
+            page.press("ArrowRight")
+            seen.add(plain(page.text("#bar h3")).split(" at ")[0])
+        assert {"all-gather", "waits for all-gather"} <= seen, sorted(seen)
+    page.open("single.html", *DESKTOP)
+    assert "collective" not in page.text("#lanes") + page.text("#tiles") + page.text("#explained"), "collectives of one GPU"
+
+
 def name_of(row):
     part = "" if row["part"] == "whole" else ", " + row["part"]
     return f"{row['layer']} {row['pass']}{part}"
@@ -421,7 +442,7 @@ def shows_names_as_text(page, stored):
 
 
 def fits_a_phone(page, stored):
-    for name in ("alexnet", "evil", "large", "single", "corun"):
+    for name in ("alexnet", "evil", "large", "single", "corun", "offloaded"):
         page.open(f"{name}.html", *PHONE)
         equal(f"{name}.html: width", page.evaluate("document.documentElement.scrollWidth"), PHONE[0])
 
@@ -471,7 +492,7 @@ def is_legible_in_light_and_dark(page, stored):
 TESTS = (loads_alone, says_what_the_store_says, says_the_speed_of_all_gpus, does_not_fit, says_what_is_not_offered, stacks_everything_on_the_device,
          shows_several_graphs, begins_with_the_interesting_strategy, explains_every_strategy, breaks_no_word, keeps_proportions, sorts,
          follows_the_pointer, shows_live_tensors_when_asked, follows_the_keyboard,
-         follows_the_finger, shows_the_lanes, shows_operations_side_by_side, shows_the_pool, zooms_upwards, shows_names_as_text, fits_a_phone, does_not_overlap,
+         follows_the_finger, shows_the_lanes, names_collectives, shows_operations_side_by_side, shows_the_pool, zooms_upwards, shows_names_as_text, fits_a_phone, does_not_overlap,
          is_legible_in_light_and_dark)
 
 

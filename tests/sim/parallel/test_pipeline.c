@@ -27,17 +27,19 @@ typedef struct evenly {
 } evenly;
 
 static int64_t play_evenly(const sn_pipeline *pipeline, evenly of) {
-  int64_t forward[PARTS], backward[PARTS], weights[PARTS], busy[PARTS], idle[PARTS];
+  int64_t forward[PARTS], backward[PARTS], weights[PARTS], hops[PARTS], busy[PARTS], idle[PARTS];
   assert_true(pipeline->stages * pipeline->chunks <= PARTS);
   for (uint32_t i = 0; i < pipeline->stages * pipeline->chunks; i++) {
     forward[i] = of.forward_ns;
     backward[i] = of.backward_ns;
     weights[i] = of.weights_ns;
+    hops[i] = of.hop_ns;
   }
   const sn_pipeline_times times = {.forward_ns = forward,
                                    .backward_ns = backward,
                                    .weights_ns = pipeline->split ? weights : NULL,
-                                   .hop_ns = of.hop_ns};
+                                   .forward_hop_ns = hops,
+                                   .backward_hop_ns = hops};
   sn_pipeline_played played = {.busy_ns = busy, .idle_ns = idle};
   sn_err err = SN_ERR_INIT;
   if (sn_pipeline_play(pipeline, &times, &played, &err) != SN_OK) fail_msg("%s", err.text);
@@ -251,6 +253,26 @@ static void uneven_stages(void **state) {
   sn_pipeline_free(alone);
 }
 
+/* Each boundary has a time of its own, there and back. Of one micro-batch all hops are on the way; of several that the slow
+ * link delays alike they are, too, and the last stage is the one that is waited for. */
+static void own_hops(void **state) {
+  (void)state;
+  const int64_t each[] = {10, 10, 10}, forth[] = {1, 100, 0}, back[] = {0, 2, 30};
+  const sn_pipeline_times times = {
+      .forward_ns = each, .backward_ns = each, .forward_hop_ns = forth, .backward_hop_ns = back};
+  int64_t busy[3], idle[3], end[3];
+  sn_pipeline_played played = {.busy_ns = busy, .idle_ns = idle, .end_ns = end};
+  for (uint32_t micros = 1; micros < 6; micros++) {
+    sn_err err = SN_ERR_INIT;
+    sn_pipeline *pipeline = made(SN_PIPELINE_GPIPE, 3, micros, 1);
+    assert_int_equal(sn_pipeline_play(pipeline, &times, &played, &err), SN_OK);
+    assert_int_equal(end[2], 10 + 1 + 10 + 100 + 2 * 10 * micros);
+    assert_int_equal(end[1], end[2] + 30 + 10);
+    assert_int_equal(end[0], end[1] + 2 + 10);
+    sn_pipeline_free(pipeline);
+  }
+}
+
 /* What is gathered ahead of the first micro-batch is on each stage's way to it, once; stages end one after the other. */
 static void first_micro_batch_gathers(void **state) {
   (void)state;
@@ -329,11 +351,17 @@ static void bad_input(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(rules_of_papers), cmocka_unit_test(first_stage_of_interleaved),
-      cmocka_unit_test(lists),           cmocka_unit_test(actions),
-      cmocka_unit_test(times_with_hops), cmocka_unit_test(uneven_stages),
-      cmocka_unit_test(never_ends),      cmocka_unit_test(first_micro_batch_gathers),
-      cmocka_unit_test(too_long),        cmocka_unit_test(bad_input),
+      cmocka_unit_test(rules_of_papers),
+      cmocka_unit_test(first_stage_of_interleaved),
+      cmocka_unit_test(lists),
+      cmocka_unit_test(actions),
+      cmocka_unit_test(times_with_hops),
+      cmocka_unit_test(uneven_stages),
+      cmocka_unit_test(own_hops),
+      cmocka_unit_test(never_ends),
+      cmocka_unit_test(first_micro_batch_gathers),
+      cmocka_unit_test(too_long),
+      cmocka_unit_test(bad_input),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,31 +9,52 @@
 
 enum { BATCH = 2, TOKENS = 64, WIDTH = 128 };
 
-static sn_run *run_on(const char *cluster, const char *mesh, uint32_t micros) {
-  static const char spec[] = "llm:6,128,4,4,352,100";
+static sn_cluster cluster_of(const char *name) {
+  sn_err err = SN_ERR_INIT;
+  sn_cluster cluster;
+  sn_cluster_load(name, &cluster, &err);
+  must(&err);
+  return cluster;
+}
+
+static sn_run *run_in(sn_cluster cluster, const sn_net *net, const char *mesh, uint32_t micros) {
   sn_err err = SN_ERR_INIT;
   sn_strategy pytorch = parse_strategy("pytorch");
   sn_options options = SN_OPTIONS_INIT;
   options.iteration.accumulate = micros;
-  sn_cluster_load(cluster, &options.cluster, &err);
-  must(&err);
+  options.cluster = cluster;
   sn_device gpu = load_gpu(options.cluster.gpu);
   sn_mesh_parse(mesh, &options.iteration.mesh, &err);
-  sn_net *net = sn_net_load(spec, BATCH, TOKENS, &err);
   must(&err);
-  sn_run *run = sn_stages_simulate(spec, net, &gpu, &pytorch, 1, &options, &err);
+  sn_run *run = sn_stages_simulate(net->name, net, &gpu, &pytorch, 1, &options, &err);
   must(&err);
+  return run;
+}
+
+static sn_net *decoders(void) {
+  sn_err err = SN_ERR_INIT;
+  sn_net *net = sn_net_load("llm:6,128,4,4,352,100", BATCH, TOKENS, &err);
+  must(&err);
+  return net;
+}
+
+static sn_run *run_on(const char *cluster, const char *mesh, uint32_t micros) {
+  sn_net *net = decoders();
+  sn_run *run = run_in(cluster_of(cluster), net, mesh, micros);
   sn_net_free(net);
   return run;
 }
 
+enum { HANDED = BATCH * TOKENS * WIDTH * 4 };
+
+static int64_t hop_in(const sn_cluster *cluster, uint64_t bytes, uint32_t nodes) {
+  return sn_collective_ns(cluster, SN_COLLECTIVE_SEND, bytes, (sn_group){2, nodes});
+}
+
 /* Of a micro-batch, to a neighbour on the same node. */
-static int64_t hop_on(const char *cluster) {
-  sn_err err = SN_ERR_INIT;
-  sn_cluster c;
-  sn_cluster_load(cluster, &c, &err);
-  must(&err);
-  return sn_collective_ns(&c, SN_COLLECTIVE_SEND, (uint64_t)BATCH * TOKENS * WIDTH * 4, (sn_group){2, 1});
+static int64_t hop_on(const char *name) {
+  const sn_cluster cluster = cluster_of(name);
+  return hop_in(&cluster, HANDED, 1);
 }
 
 static int64_t work_of(const sn_run *run, uint32_t stage) {
@@ -64,6 +85,53 @@ static void nothing_hides_hops_of_one_batch(void **state) {
     assert_int_equal(r->iteration_ns, over);
     sn_run_free(run);
   }
+}
+
+/* Of four stages on two nodes one hop leaves a node; of two parts a stage, of seven, what goes from the last stage to the first
+ * does, too. */
+static void hops_cross_their_own_links(void **state) {
+  (void)state;
+  static const struct {
+    const char *mesh;
+    uint32_t width, within, between;
+  } cases[] = {{"pp=4", 2, 2, 1}, {"pp=4", 4, 3, 0}, {"pp=4", 1, 0, 3}, {"pp=4,schedule=interleaved:2", 2, 4, 3}};
+  sn_err err = SN_ERR_INIT;
+  sn_net *net = sn_net_load("llm:8,128,4,4,352,100", BATCH, TOKENS, &err);
+  must(&err);
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    sn_cluster cluster = cluster_of("h100x8");
+    cluster.gpus_per_node = cases[i].width;
+    cluster.nodes = 4 / cases[i].width;
+    const bool chunks = strchr(cases[i].mesh, ',') != NULL;
+    sn_run *run = run_in(cluster, net, cases[i].mesh, chunks ? 4 : 1);
+    const int64_t within = hop_in(&cluster, HANDED, 1), between = cases[i].between ? hop_in(&cluster, HANDED, 2) : 0;
+    const int64_t all = 2 * (cases[i].within * within + cases[i].between * between);
+    const int64_t exposed = run->results[0].shared.exposed_ns;
+    if (chunks)
+      assert_in_range(exposed, 2 * (2 * within + between), all); /* other micro-batches hide some */
+    else
+      assert_int_equal(exposed, all);
+    sn_run_free(run);
+  }
+  sn_net_free(net);
+}
+
+/* Each hop takes what its own bytes take. */
+static void hops_have_their_own_bytes(void **state) {
+  (void)state;
+  sn_net *net = load_net("{\"snsim_net\": 1, \"name\": \"uneven\", \"input\": [4, 4, 4], \"layers\": ["
+                         "{\"name\": \"wide\", \"op\": \"FC\", \"channels\": 65536},"
+                         "{\"name\": \"narrow\", \"op\": \"FC\", \"channels\": 16},"
+                         "{\"name\": \"last\", \"op\": \"FC\", \"channels\": 10},"
+                         "{\"name\": \"softmax\", \"op\": \"SOFTMAX\"}]}",
+                         BATCH);
+  const sn_cluster cluster = cluster_of("h100x8");
+  sn_run *run = run_in(cluster, net, "pp=3", 1);
+  const int64_t wide = hop_in(&cluster, BATCH * 65536 * 4, 1), narrow = hop_in(&cluster, BATCH * 16 * 4, 1);
+  assert_true(wide > narrow);
+  assert_int_equal(run->results[0].shared.exposed_ns, 2 * (wide + narrow));
+  sn_run_free(run);
+  sn_net_free(net);
 }
 
 /* What the slowest stage sends and receives; more micro-batches hide more of it, but never what fills the pipeline. */
@@ -292,6 +360,8 @@ static void what_is_received_is_not_changed(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(nothing_hides_hops_of_one_batch),
+      cmocka_unit_test(hops_cross_their_own_links),
+      cmocka_unit_test(hops_have_their_own_bytes),
       cmocka_unit_test(transfers_are_the_slowest_stages),
       cmocka_unit_test(collectives_are_beside),
       cmocka_unit_test(stages_say_what_they_have),
