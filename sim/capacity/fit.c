@@ -107,7 +107,7 @@ static sn_status open_size(const sn_knob_spec *spec, sn_knob *knob, sn_err *err)
   bool tokens = own->values[0].dtype == SN_I64;
   sn_net_free(own);
   if (tokens != (spec->kind == SN_KNOB_SEQUENCE))
-    return sn_fail(err, SN_BAD_USAGE, "%.80s reads %s; ask for its largest %s", spec->net,
+    return sn_fail(err, SN_BAD_USAGE, "%.80s reads %s; ask for the largest with --max %s", spec->net,
                    tokens ? "sequences of tokens" : "images", knob_names[tokens ? SN_KNOB_SEQUENCE : SN_KNOB_IMAGE]);
   own = knob->make(spec, size, err); /* a file's images may not be square */
   sn_net_free(own);
