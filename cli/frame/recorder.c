@@ -283,7 +283,11 @@ static sn_status make_folder(const sn_args *args, char folder[PATH_MAX], sn_err 
     slash = strchr(slash + 1, '/');
     if (slash) *slash = '\0';
     if (mkdir(folder, 0700) != 0 && errno != EEXIST)
-      sn_fail(err, SN_BAD_FILE, "%.250s: cannot make this folder for recordings: %s", folder, strerror(errno));
+      sn_fail(
+          err, SN_BAD_FILE,
+          "%.250s: cannot make this folder for recordings: %s; --db FILE has them in FILE's folder, and snsim record "
+          "writes one where -o says",
+          folder, strerror(errno));
     if (slash) *slash = '/';
   }
   return err->code;
