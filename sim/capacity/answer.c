@@ -240,6 +240,8 @@ static const char *note_of(const sn_answer_wish *wish, const sn_result *r, sn_ar
                        "its loop has %" PRIu32 " backward passes: samples/s count the batch once a step, nothing is "
                        "planned to run again or to leave, and strategies that differ in that alone are one",
                        record->passes > 0 ? record->passes : net->recorded->backwards);
+  else if (net->recorded->backwards == 0)
+    passes = "no backward pass ran while recording: this is what running it takes, not training";
   if (!assumed || !passes) return NULL;
   return sn_arena_print(arena, "%s%s%s%s%s", compiled, *compiled && *passes ? "; " : "", passes,
                         *assumed && (*compiled || *passes) ? "; " : "", assumed);
