@@ -184,6 +184,8 @@ static sn_status search(finder *f, sn_answer *answer) {
   sn_fit *fit = answer->searched ? find_largest(f) : NULL;
   if (f->err->code == SN_OK) {
     const sn_fit_answer *best = fit ? sn_fit_best(fit) : NULL;
+    answer->one_batch = sn_recorded_batch(f->wish->asked.net) > 0;
+    if (answer->one_batch) best = NULL;
     answer->largest_batch = best ? best->search.value : 0;
     answer->largest_host_bytes = best && best->result ? best->result->host_bytes : 0;
     answer->changes = changes;
