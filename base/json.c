@@ -23,6 +23,10 @@
 
 enum { MAX_VALUES = 12 * 1000 * 1000 };
 
+const char *sn_json_name(const sn_json *doc) {
+  return doc->name;
+}
+
 void sn_json_free(sn_json *doc) {
   if (!doc) return;
   cJSON_Delete(doc->root);

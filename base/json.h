@@ -29,6 +29,8 @@ sn_json *sn_json_parse(const char *name, const char *text, size_t bytes, sn_err 
 void sn_json_free(sn_json *doc);
 
 const cJSON *sn_json_root(const sn_json *doc);
+/* Its path, or what stands in its place. */
+const char *sn_json_name(const sn_json *doc);
 
 /* The line (from 1) on which `item` begins; 0 for an item that is not in the document. O(length of the text). */
 unsigned sn_json_line(const sn_json *doc, const cJSON *item);

@@ -52,7 +52,8 @@ const char *sn_text_nearest(const char *text, const char *const *names, size_t c
   const char *best = NULL;
   size_t length = strlen(text), best_distance = length / 3 + 2;
   for (size_t i = 0; i < count && length > 0; i++)
-    if (strncasecmp(text, names[i], length) == 0) return names[i];
+    if (strncasecmp(text, names[i], length) == 0 && (!best || strlen(names[i]) < strlen(best))) best = names[i];
+  if (best) return best;
   for (size_t i = 0; i < count; i++) {
     size_t d = distance(text, names[i]);
     if (d >= best_distance || d >= strlen(names[i])) continue;

@@ -30,7 +30,7 @@ enum {
   LONGEST_PATH = 504   /* SQLite's own limit, with links followed: 512, less its longest ending */
 };
 
-static const char elsewhere[] = "choose another file with --db FILE, or store nothing with --no-db";
+static const char elsewhere[] = "choose another file with --db FILE; questions go without one by --no-db";
 
 /* ---- errors ---- */
 

@@ -87,10 +87,10 @@ static bool is_usual(const sn_run *run, unsigned n_names, const sn_result *resul
 }
 
 /* The first `n_names` of the usual ones in the run's own order, of all the usual ones with the fastest that fits; all
- * of a measured run that has few, and where it has none of these. */
+ * of a run that has few, be it measured or alone in the picture, and where it has none of these. */
 static void choose_usual(const sn_run *run, unsigned n_names, sn_plot_kind kind, choice *chosen) {
   unsigned before = chosen->count;
-  if (run->device[0] && count_strategies(run) <= MOST_STRATEGIES) n_names = 0;
+  if ((run->device[0] || n_names == N_USUAL) && count_strategies(run) <= MOST_STRATEGIES) n_names = 0;
   bool has_usual = false;
   for (unsigned n = 0; n < n_names; n++) has_usual = has_usual || find(run, usual[n]);
   const sn_result *fastest = has_usual && n_names == N_USUAL ? sn_run_best(run) : NULL;

@@ -407,6 +407,14 @@ static void add_all(const choice *c, sn__sweep_chart *chart) {
   }
 }
 
+/* Of many the usual ones, where there are any. */
+static void keep_usual(const choice *c, sn__sweep_chart *chart) {
+  unsigned kept = 0;
+  for (unsigned i = 0; i < N_USUAL; i++)
+    if (has(c, &sn__axis_strategy, usual[i])) chart->curves[kept++] = usual[i];
+  if (kept > 0) chart->n_curves = kept;
+}
+
 static sn_status choose_strategies(const choice *c, const sn_plot_options *options, sn__sweep_chart *chart,
                                    sn_err *err) {
   if (chart->x == SN_PLOT_X_WORLD) {
@@ -415,9 +423,9 @@ static sn_status choose_strategies(const choice *c, const sn_plot_options *optio
   }
   for (unsigned i = 0; options->strategies && i < options->n_strategies && i < SN__SWEEP_CURVES; i++)
     if (add_named(c, options->strategies[i], chart, err) != SN_OK) return err->code;
-  for (unsigned i = 0; !options->strategies && options->kind != SN_PLOT_MAP && i < N_USUAL; i++)
-    if (has(c, &sn__axis_strategy, usual[i])) chart->curves[chart->n_curves++] = usual[i];
-  if (chart->n_curves == 0 || (options->kind == SN_PLOT_MAP && !options->strategies)) add_all(c, chart);
+  if (chart->n_curves > 0) return SN_OK;
+  add_all(c, chart);
+  if (options->kind != SN_PLOT_MAP && chart->n_curves > N_USUAL) keep_usual(c, chart);
   return SN_OK;
 }
 

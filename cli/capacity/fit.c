@@ -28,6 +28,11 @@ static sn_status check_max(const sn_args *args, sn_err *err) {
       refuse(image && args->image, size, "--max image", "the image is what is looked for", err) != SN_OK ||
       refuse(sequence && args->image, size, "--max sequence", "the sequence is what is looked for", err) != SN_OK)
     return err->code;
+  if (!batch && sn_args_is_source(args))
+    return sn_fail(err, SN_BAD_USAGE,
+                   "--max %s: a model in Python is recorded at one size; look for the largest batch with --max batch, "
+                   "and record the model at another size",
+                   args->max);
   if (!batch && !args->batch)
     return sn_fail(err, SN_BAD_USAGE, "--batch is missing; for instance: snsim fit --max %s --net %s --batch 16",
                    args->max, args->net);

@@ -59,7 +59,7 @@ sn_status sn_dtr_asked_of(const sn_args *args, sn_dtr_asked *asked, sn_err *err)
 }
 
 /* Of a recording: with its operations' times on a GPU, sums of gradients apart as DTR has them. */
-static sn_dtr_program *program_of(const char *path, const sn_args *args, char *name, sn_err *err) {
+static sn_dtr_program *program_of(const char *path, const sn_args *args, char *name, uint32_t *batch, sn_err *err) {
   sn_device device;
   sn_iteration iteration = {.optimizer = SN_OPTIMIZER_MOMENTUM};
   sn_net *net = sn_net_load(path, args->batch, 0, err);
@@ -67,6 +67,7 @@ static sn_dtr_program *program_of(const char *path, const sn_args *args, char *n
   sn_costs *costs = NULL;
   sn_dtr_program *program = NULL;
   if (net && name) snprintf(name, SN_NET_NAME, "%s", net->name);
+  if (net) *batch = net->batch;
   if (net && sn_device_load(args->gpu, &device, err) == SN_OK)
     costs = sn_costs_new_in(net, &device, (sn_iteration){0}, err);
   if (costs) route = sn_route_new_for(net, SN_DIALECT_PYTORCH_1_7, SN_ORDER_ROUTE, iteration, NULL, err);
@@ -82,11 +83,13 @@ static sn_dtr_program *program_of(const char *path, const sn_args *args, char *n
 
 static sn_dtr_replay *replay_recording(const char *path, const sn_args *args, const sn_dtr_asked *asked, char *name,
                                        sn_err *err) {
-  sn_dtr_program *program = program_of(path, args, name, err);
+  uint32_t batch = 0;
+  sn_dtr_program *program = program_of(path, args, name, &batch, err);
   sn_dtr_replay *replay = NULL;
   if (program)
     replay =
         sn_dtr_replay_program(program, asked->heuristics, asked->n_heuristics, asked->budgets, asked->n_budgets, err);
+  if (replay) replay->batch = batch;
   sn_dtr_program_free(program);
   return replay;
 }
@@ -105,12 +108,14 @@ const char *sn_dtr_log_name(const char *path) {
 
 /* ---- for people ---- */
 
-static void print_head(const char *path, const sn_dtr_replay *r, FILE *out) {
+/* Of a recording also what nobody may have said. */
+static void print_head(const char *path, const char *gpu, const sn_dtr_replay *r, FILE *out) {
   char name[NAME_ROOM], time[SN_UNIT_TEXT], bytes[SN_UNIT_TEXT];
   snprintf(name, sizeof name, "%s", sn_dtr_log_name(path));
-  fprintf(out, "%s: %" PRIu32 " operations, %" PRIu32 " storages, %s; %s without a limit\n\n", sn_table_clean(name),
-          r->operations, r->storages, sn_print_time((int64_t)r->cost_ns, time),
-          sn_print_bytes(r->baseline_bytes, bytes));
+  fputs(sn_table_clean(name), out);
+  if (r->batch > 0) fprintf(out, ", batch %" PRIu32 ", times of %.60s", r->batch, gpu);
+  fprintf(out, ": %" PRIu32 " operations, %" PRIu32 " storages, %s; %s without a limit\n\n", r->operations, r->storages,
+          sn_print_time((int64_t)r->cost_ns, time), sn_print_bytes(r->baseline_bytes, bytes));
 }
 
 /* What was there before the first operation is more than there is, or it ended early: then it has cost nothing yet. */
@@ -140,8 +145,9 @@ static sn_status print_rows(const sn_dtr_row *rows, uint32_t count, const sn_out
   return err->code;
 }
 
-static sn_status print_table(const char *path, const sn_dtr_replay *r, bool more, const sn_out *out, sn_err *err) {
-  print_head(path, r, out->stream);
+static sn_status print_table(const char *path, const char *gpu, const sn_dtr_replay *r, bool more, const sn_out *out,
+                             sn_err *err) {
+  print_head(path, gpu, r, out->stream);
   if (print_rows(r->rows, r->n_rows, out, err) != SN_OK) return err->code;
   if (r->n_least > 0) {
     fputs("\nthe least budget with which it ends, in hundredths of what it takes without a limit:\n", out->stream);
@@ -202,7 +208,7 @@ static void begin(const sn_args *args, FILE *out) {
 static sn_status print_log(const sn_args *args, uint32_t index, const sn_dtr_replay *r, const sn_out *out,
                            sn_err *err) {
   const char *path = args->operands[index];
-  if (!args->csv) return print_table(path, r, index + 1 < args->n_operands, out, err);
+  if (!args->csv) return print_table(path, args->gpu, r, index + 1 < args->n_operands, out, err);
   for (uint32_t i = 0; i < r->n_rows; i++) print_csv_row(path, &r->rows[i], out->stream);
   return SN_OK;
 }

@@ -181,13 +181,16 @@ static void print_verdict(const sn_answer *a, const sn_out *out) {
     print_gib("it needs ", needed, ", ", f);
     print_gib("", left, " are left.", f);
   }
-  if (a->searched && a->largest_batch > 0) {
+  if (a->one_batch) {
+    fputs(" It was recorded at this batch alone.", f);
+  } else if (a->searched && a->largest_batch > 0) {
     fprintf(f, " Largest batch: %" PRIu32, a->largest_batch);
     if (a->largest_host_bytes > 0)
       fprintf(f, ", with %.1f GiB of RAM%s", (double)a->largest_host_bytes / GIB, a->gpus > 1 ? " a GPU" : "");
     fputs(".", f);
+  } else if (a->searched) {
+    fputs(" Not even a batch of 1 fits.", f);
   }
-  if (a->searched && a->largest_batch == 0) fputs(" Not even a batch of 1 fits.", f);
   fputs("\n", f);
 }
 

@@ -138,11 +138,24 @@ static const char *autocast(const sn_args *args, sn_err *err) {
   return NULL;
 }
 
+/* Others' classes the recorder does not know; who has one gives it in Python. */
+static const char *optimizer(const sn_args *args, sn_err *err) {
+  static const char *const known[] = {"sgd", "momentum", "adam", "adamw", "adagrad", "rmsprop"};
+  const char *name = sn_optimizer_name(args->options.iteration.optimizer);
+  if (!sn_args_gave(args, "optimizer")) return NULL;
+  for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+    if (strcmp(name, known[i]) == 0) return name;
+  sn_fail(err, SN_BAD_USAGE,
+          "--optimizer %s: the recorder knows sgd, momentum, adam, adamw, adagrad and rmsprop; any other is made in "
+          "Python, by a function that returns models, optimizers and a step (docs/record.md)",
+          name);
+  return NULL;
+}
+
 static sn_status add_loop(words *w, const sn_args *args, sn_err *err) {
   for (uint32_t i = 0; i < args->inputs.count; i++) add_option(w, "--input", args->inputs.texts[i]);
-  if (sn_args_gave(args, "optimizer"))
-    add_option(w, "--optimizer", sn_optimizer_name(args->options.iteration.optimizer));
-  add_option(w, "--autocast", autocast(args, err));
+  add_option(w, "--optimizer", optimizer(args, err));
+  if (err->code == SN_OK) add_option(w, "--autocast", autocast(args, err));
   if (args->options.iteration.inference) add(w, "--inference");
   add_option(w, "--assume", args->assume);
   return err->code;
@@ -170,6 +183,10 @@ static sn_status check_record(const sn_args *args, sn_err *err) {
   if (of_config && !args->config)
     return sn_fail(err, SN_BAD_USAGE,
                    "--hf %.80s: --config is missing: the model's config.json, as weights are not read", args->hf);
+  if (args->output && strcmp(args->output, "-") != 0 && !sn_net_is_recording(args->output))
+    return sn_fail(err, SN_BAD_USAGE,
+                   "--output %.200s: the name of a recording ends in .rec, or in .rec.gz, which packs it",
+                   args->output);
   if (of_config == (args->sequence > 0)) return SN_OK;
   return sn_fail(err, SN_BAD_USAGE,
                  of_config ? "--sequence is missing: how many tokens a row has, such as --sequence 128"
@@ -266,7 +283,11 @@ static sn_status make_folder(const sn_args *args, char folder[PATH_MAX], sn_err 
     slash = strchr(slash + 1, '/');
     if (slash) *slash = '\0';
     if (mkdir(folder, 0700) != 0 && errno != EEXIST)
-      sn_fail(err, SN_BAD_FILE, "%.250s: cannot make this folder for recordings: %s", folder, strerror(errno));
+      sn_fail(
+          err, SN_BAD_FILE,
+          "%.250s: cannot make this folder for recordings: %s; --db FILE has them in FILE's folder, and snsim record "
+          "writes one where -o says",
+          folder, strerror(errno));
     if (slash) *slash = '/';
   }
   return err->code;

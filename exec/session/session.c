@@ -50,6 +50,10 @@ static sn_status check_machine(const sn_session *s, sn_err *err) {
   if (!cpu && s->dialect != SN_DIALECT_SUPERNEURONS)
     return sn_fail(err, SN_BAD_USAGE,
                    "frozen layers and adapters are trained on the CPU only; use --backend cpu, or snsim simulate");
+  if (s->net->recorded)
+    return sn_fail(err, SN_BAD_USAGE,
+                   "%.80s: a recording's operations are PyTorch's, which executes them; use snsim simulate",
+                   s->net->name);
   for (uint32_t i = 0; i < s->net->n_layers; i++) {
     const sn_op_def *op = sn_op_of(&s->net->layers[i]);
     const char *why = op->simulated_only ? op->simulated_only(s->net->layers[i].attr) : NULL;

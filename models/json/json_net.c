@@ -104,8 +104,9 @@ static bool check_document(sn__mistakes *m) {
   uint64_t version, seen = 0;
   if (sn_json_has(root, "model_type") && !sn_json_has(root, keys[0])) {
     MISTAKE(m, root,
-            "a config of transformers and not a network: snsim record --config config.json --sequence 128 "
-            "-o mine.rec records its model, and --net mine.rec asks about that");
+            "a config of transformers and not a network: snsim record --config %s --sequence 128 "
+            "-o mine.rec records its model, and --net mine.rec asks about that",
+            sn_json_name(m->doc));
     return false;
   }
   if (!cJSON_IsObject(root) || !sn_json_has(root, keys[0])) {

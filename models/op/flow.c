@@ -30,26 +30,19 @@ const sn_op_def sn__op_DATA = {.name = "DATA", .inner = true, .checkpoint = true
 
 /* ---- RECORDED: PyTorch's own ---- */
 
-static const char *recorded_simulated_only(const sn_attr *a) {
-  (void)a;
-  return "is an operation of a recording, which PyTorch executes";
-}
+const sn_op_def sn__op_RECORDED = {.name = "RECORDED", .inner = true, .checkpoint = true};
 
-const sn_op_def sn__op_RECORDED = {
-    .name = "RECORDED", .inner = true, .checkpoint = true, .simulated_only = recorded_simulated_only};
+const sn_op_def sn__op_RECORDED_HEAVY = {
+    .name = "RECORDED_HEAVY",
+    .inner = true,
+    .checkpoint = true,
+    .offload_paper = true,
+    .ends_offload = true,
+};
 
-const sn_op_def sn__op_RECORDED_HEAVY = {.name = "RECORDED_HEAVY",
-                                         .inner = true,
-                                         .checkpoint = true,
-                                         .offload_paper = true,
-                                         .ends_offload = true,
-                                         .simulated_only = recorded_simulated_only};
+const sn_op_def sn__op_RECORDED_CHEAP = {.name = "RECORDED_CHEAP", .inner = true};
 
-const sn_op_def sn__op_RECORDED_CHEAP = {
-    .name = "RECORDED_CHEAP", .inner = true, .simulated_only = recorded_simulated_only};
-
-const sn_op_def sn__op_RECORDED_MASKED = {
-    .name = "RECORDED_MASKED", .inner = true, .simulated_only = recorded_simulated_only};
+const sn_op_def sn__op_RECORDED_MASKED = {.name = "RECORDED_MASKED", .inner = true};
 
 /* ---- GIVEN: made of nothing but the batch's coming; it looks at no number of its input ---- */
 

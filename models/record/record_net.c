@@ -60,11 +60,12 @@ static void find_phases(const sn_record *record, struct sn_recorded *w) {
 
 /* ---- blocks ---- */
 
-/* "features.3" is number 3 of "features": the length of that; 0 where the last part is no number. */
-static size_t list_length(const char *path) {
+/* "features.3" is number 3 of "features", and "3" of the model itself: the length of the list's path. False: no number. */
+static bool is_numbered(const char *path, size_t *list) {
   size_t length = strlen(path), end = length;
   while (end > 0 && isdigit((unsigned char)path[end - 1])) end--;
-  return end > 1 && end < length && path[end - 1] == '.' ? end - 1 : 0;
+  *list = end > 0 ? end - 1 : 0;
+  return end < length && (end == 0 || path[end - 1] == '.');
 }
 
 static bool is_container(const sn_record_module *module) {
@@ -74,7 +75,9 @@ static bool is_container(const sn_record_module *module) {
 /* By list, then by class. */
 static int compare_members(const void *a, const void *b) {
   const sn_record_module *x = *(const sn_record_module *const *)a, *y = *(const sn_record_module *const *)b;
-  size_t n = list_length(x->path), m = list_length(y->path);
+  size_t n = 0, m = 0;
+  is_numbered(x->path, &n);
+  is_numbered(y->path, &m);
   int by_list = n != m ? (n < m ? -1 : 1) : strncmp(x->path, y->path, n);
   if (by_list != 0) return by_list;
   int by_class = strcmp(x->class_name, y->class_name);
@@ -82,42 +85,69 @@ static int compare_members(const void *a, const void *b) {
 }
 
 static bool same_members(const sn_record_module *x, const sn_record_module *y) {
-  size_t n = list_length(x->path);
-  return n == list_length(y->path) && strncmp(x->path, y->path, n) == 0 && strcmp(x->class_name, y->class_name) == 0;
+  size_t n = 0, m = 0;
+  is_numbered(x->path, &n);
+  is_numbered(y->path, &m);
+  return n == m && strncmp(x->path, y->path, n) == 0 && strcmp(x->class_name, y->class_name) == 0;
+}
+
+/* Of a module: whether it has modules of its own, and whether one of these has. */
+enum { HAS_MODULES = 1, HAS_DEEPER = 2 };
+
+/* Whether it may be one of a list's several: a module that holds others, no list itself; or (plain) a Sequential of layers
+ * alone. What is numbered in no list is one of several models. */
+static bool may_be_block(const sn_record *record, uint32_t module, const uint8_t *holds, bool plain) {
+  const sn_record_module *m = &record->modules[module];
+  size_t list;
+  if (!(holds[module] & HAS_MODULES) || !is_numbered(m->path, &list)) return false;
+  if (list == 0 && *record->modules[1].path) return false;
+  return plain ? is_container(m) && !(holds[module] & HAS_DEEPER) : !is_container(m);
 }
 
 /* Per module: whether a list has several of its class. */
-static void find_repeated(const sn_record *record, const sn_record_module **members, bool *repeated) {
+static bool find_repeated(const sn_record *record, const uint8_t *holds, bool plain, const sn_record_module **members,
+                          bool *repeated) {
   uint32_t n = 0;
-  for (uint32_t m = 0; m < record->n_modules; m++)
-    if (list_length(record->modules[m].path) > 0 && !is_container(&record->modules[m]))
-      members[n++] = &record->modules[m];
+  bool some = false;
+  for (uint32_t m = 1; m < record->n_modules; m++)
+    if (may_be_block(record, m, holds, plain)) members[n++] = &record->modules[m];
   qsort(members, n, sizeof(const sn_record_module *), compare_members);
   for (uint32_t i = 1; i < n; i++)
     if (same_members(members[i - 1], members[i]))
-      repeated[members[i - 1] - record->modules] = repeated[members[i] - record->modules] = true;
+      some = repeated[members[i - 1] - record->modules] = repeated[members[i] - record->modules] = true;
+  return some;
 }
 
-/* A block holds modules of its own: an activation of a Sequential is none. */
+/* A call stands behind the one that it is within. */
+static void find_holders(const sn_record *record, uint8_t *holds) {
+  for (uint32_t c = record->n_calls; c-- > 1;) {
+    uint8_t *outer = &holds[record->calls[record->calls[c].parent].module];
+    bool deeper = holds[record->calls[c].module] & HAS_MODULES;
+    *outer = (uint8_t)(*outer | HAS_MODULES | (deeper ? HAS_DEEPER : 0));
+  }
+}
+
+/* A block holds modules of its own: an activation of a Sequential is none. Sequentials of layers are blocks where there are
+ * no others: elsewhere they are what stands between blocks. */
 static sn_status find_blocks(maker *m) {
   const sn_record *record = m->record;
   const sn_record_module **members = calloc((size_t)record->n_modules + 1, sizeof(const sn_record_module *));
   bool *repeated = calloc((size_t)record->n_modules + 1, sizeof *repeated);
-  bool *parent = calloc((size_t)record->n_modules + 1, sizeof *parent);
+  uint8_t *holds = calloc((size_t)record->n_modules + 1, sizeof *holds);
   m->block = sn_arena_alloc(m->arena, record->n_calls, sizeof *m->block);
-  bool good = members && repeated && parent && m->block;
+  bool good = members && repeated && holds && m->block;
   if (good) {
-    find_repeated(record, members, repeated);
-    for (uint32_t c = 1; c < record->n_calls; c++) parent[record->calls[record->calls[c].parent].module] = true;
+    find_holders(record, holds);
+    if (!find_repeated(record, holds, false, members, repeated)) find_repeated(record, holds, true, members, repeated);
   }
   for (uint32_t c = 0; c < record->n_calls && good; c++) {
     uint32_t outer = c > 0 ? m->block[record->calls[c].parent] : SN_NONE, module = record->calls[c].module;
-    bool block = m->units ? sn_globs_match(m->units, record->modules[module].path) : repeated[module] && parent[module];
+    bool block = m->units ? sn_globs_match(m->units, record->modules[module].path) : repeated[module];
     m->block[c] = outer != SN_NONE ? outer : block && c > 0 ? c : SN_NONE;
   }
   free(members);
   free(repeated);
-  free(parent);
+  free(holds);
   return good ? SN_OK : sn_fail_memory(m->err);
 }
 

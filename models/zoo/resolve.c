@@ -103,6 +103,25 @@ static bool take_hub(const char *spec, char name[LONGEST]) {
   return true;
 }
 
+/* Names whose endings say something of the network: of its vocabulary. Mistral's 0.1 has the shapes of 0.2. */
+static const char *stands_for(const char *spec, char text[SN_NET_SPEC]) {
+  static const char *const known[][2] = {{"bert-base-cased", "bert_base:vocabulary=28996"},
+                                         {"bert-large-cased", "bert_large:vocabulary=28996"},
+                                         {"mistral-7b-v0.1", "mistral:7b-v0.2"},
+                                         {"mistral-7b-instruct-v0.1", "mistral:7b-v0.2"},
+                                         {"mistral-7b-instruct-v0.2", "mistral:7b-v0.2"}};
+  char name[LONGEST], hub[LONGEST];
+  size_t length = strcspn(spec, "+");
+  if (!take_hub(spec, hub) && strchr(spec, '/')) return spec;
+  const char *slash = memchr(spec, '/', length), *at = slash ? slash + 1 : spec;
+  snprintf(name, sizeof name, "%.*s", (int)sn_min((size_t)(spec + length - at), LONGEST - 1), at);
+  for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+    if (sn_text_same(known[i][0], name) &&
+        snprintf(text, SN_NET_SPEC, "%s%s", known[i][1], spec + length) < SN_NET_SPEC)
+      return text;
+  return spec;
+}
+
 /* What a spec is, beside what stands behind `rest`. */
 typedef struct meant {
   const sn_zoo_entry *entry; /* NULL: nothing known */
@@ -134,7 +153,9 @@ static meant understand(const char *spec, sn_net_origin origin, bool forced) {
   return m;
 }
 
-sn_status sn_net_resolve(const char *spec, sn_net_origin origin, char *text, sn_err *err) {
+sn_status sn_net_resolve(const char *asked, sn_net_origin origin, char *text, sn_err *err) {
+  char other[SN_NET_SPEC];
+  const char *spec = stands_for(asked, other);
   const char *at = take_prefix(spec, &origin);
   meant m = understand(at, origin, at != spec);
   if (!m.entry && at != spec)
@@ -145,7 +166,9 @@ sn_status sn_net_resolve(const char *spec, sn_net_origin origin, char *text, sn_
   return sn_fail(err, SN_BAD_USAGE, "--net: a name has fewer than %d bytes", SN_NET_SPEC);
 }
 
-bool sn_net_is_known(const char *spec) {
+bool sn_net_is_known(const char *asked) {
+  char other[SN_NET_SPEC];
+  const char *spec = stands_for(asked, other);
   sn_net_origin origin = SN_NETS_OF_PAPERS;
   meant m = understand(take_prefix(spec, &origin), origin, false);
   return m.entry || (sn_net_is_file(spec) && !sn_net_foreign(spec));
@@ -172,6 +195,7 @@ const char *sn_net_foreign(const char *name) {
   char model[LONGEST];
   return take_hub(name, model)
              ? "there is no such file, nor a model of Hugging Face that is known by this name; snsim list nets shows "
-               "what is known, any other is recorded by snsim.record() (docs/record.md)"
+               "what is known, any other is recorded: snsim record --config config.json --sequence 128 -o mine.rec, or "
+               "snsim.record() in Python (docs/record.md)"
              : NULL;
 }

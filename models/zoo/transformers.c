@@ -58,8 +58,10 @@ static sn_builder *begin(const sn_zoo_entry *entry, uint32_t batch, uint32_t tok
     if (entry->build != sn__zoo_megatron) sn_builder_of_transformers(b);
     return b;
   }
-  sn_fail(err, SN_BAD_USAGE, "%s has positions for %" PRIu32 " tokens, not %" PRIu32 "; give a shorter --sequence",
-          sn__zoo_full_name(entry, parameters, name), of->places, tokens);
+  sn_fail(err, SN_BAD_USAGE,
+          "%s has positions for %" PRIu32 " tokens, not %" PRIu32
+          "; a longer sequence takes another table, %s:positions=%" PRIu32,
+          sn__zoo_full_name(entry, parameters, name), of->places, tokens, entry->name, tokens);
   return NULL;
 }
 

@@ -210,11 +210,10 @@ static sn_net *unknown(const char *name, sn_err *err) {
   char hint[2 * LONGEST];
   for (size_t i = 0; i < ENTRY_COUNT; i++) names[i] = entries[i].name;
   sn_text_suggest(name, names, ENTRY_COUNT, hint, sizeof hint);
-  sn_fail(
-      err, SN_BAD_USAGE,
-      "unknown network \"%s\"%s; 'snsim list nets' lists them, any other comes as a file whose name ends in .onnx or "
-      ".json, or holds a '/' (docs/networks.md)",
-      name, hint);
+  sn_fail(err, SN_BAD_USAGE,
+          "unknown network \"%s\"%s; 'snsim list nets' lists them, any other comes as a file whose name ends in .json, "
+          ".onnx, .rec or .rec.gz, or holds a '/', or as FILE.py:NAME (docs/networks.md)",
+          name, hint);
   return NULL;
 }
 

@@ -58,7 +58,7 @@ function curveLimit(f) {
   if (!f.limit) return [];
   const y = f.y(f.limit);
   return [svg("line", {x1: f.left, x2: f.width - f.right, y1: y, y2: y, style: "stroke:var(--bad);stroke-width:1.5", "stroke-dasharray": "7 4"}),
-          label(f.left + 6, y - 5, "start", "room in the pool: " + bytes(f.limit), "fill:var(--bad)")];
+          label(f.left + 6, y - 5, "start", "room for tensors: " + bytes(f.limit), "fill:var(--bad)")];
 }
 
 /* The most that tensors take, named where it is. */

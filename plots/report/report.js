@@ -68,6 +68,7 @@ function answerText() {
   let text = "In " + TITLES[answer.runtime] + " it needs " + bytes(answer.needed_bytes) + " and there are " + bytes(answer.usable_bytes) + ": " +
              (left < 0 ? bytes(-left) + " too much" : bytes(left) + " are left") + ".";
   if (answer.needed_bytes === 0) text = "No memory is enough, as the host has less than is sent there.";
+  if (answer.one_batch) text += " It was recorded at this batch alone.";
   if (answer.largest_batch !== null) text += answer.largest_batch ? " The largest batch as it stands is " + answer.largest_batch + (answer.largest_host_bytes ? ", with " + (answer.largest_host_bytes / 2 ** 30).toFixed(1) + " GiB of RAM." : ".") : " Not even a batch of 1 fits.";
   return text;
 }

@@ -92,7 +92,7 @@ def _way_out(error: BaseException) -> str:
         return f"{text.splitlines()[0]}: .numpy() and pointers need values, which a recording has not: keep them out of the step"
     if "device" in text and ("found at least two" in text or "Expected all tensors" in text or "found two different devices" in text):
         return (f"{text.splitlines()[0]}: a tensor was left on the CPU: give it as an input or a target, register it as a buffer, "
-                "or move it with .cuda()")
+                "or move it with .cuda(); a model that the file makes as it is imported is made within the function that is recorded")
     if "SparseTensorImpl" in text or "sparse" in text.lower() and kind in ("NotImplementedError", "RuntimeError"):
         return f"{text.splitlines()[0]}: sparse tensors are not recorded: take dense gradients, nn.Embedding(sparse=False)"
     if kind == "TypeError" and re.search(r"forward\(\) (missing|takes|got)", text):

@@ -36,6 +36,9 @@ def refuse_arguments(build: Callable[..., Any]) -> None:
     except (TypeError, ValueError):
         return
     needed = [p.name for p in parameters if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    if needed == ["batch"]:
+        raise RecordingError(f"{getattr(build, '__name__', 'it')} takes a batch, as what returns models, optimizers and a step: "
+                             "give it no inputs, in the shell no --input; what builds a model alone takes nothing")
     if needed:
         name, given = getattr(build, "__name__", "it"), ", ".join(f"{each}=.." for each in needed)
         raise RecordingError(f"{name} needs {' and '.join(needed)}: give a function that builds it, def build(): return {name}({given})")

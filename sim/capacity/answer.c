@@ -184,6 +184,8 @@ static sn_status search(finder *f, sn_answer *answer) {
   sn_fit *fit = answer->searched ? find_largest(f) : NULL;
   if (f->err->code == SN_OK) {
     const sn_fit_answer *best = fit ? sn_fit_best(fit) : NULL;
+    answer->one_batch = sn_recorded_batch(f->wish->asked.net) > 0;
+    if (answer->one_batch) best = NULL;
     answer->largest_batch = best ? best->search.value : 0;
     answer->largest_host_bytes = best && best->result ? best->result->host_bytes : 0;
     answer->changes = changes;
@@ -240,6 +242,8 @@ static const char *note_of(const sn_answer_wish *wish, const sn_result *r, sn_ar
                        "its loop has %" PRIu32 " backward passes: samples/s count the batch once a step, nothing is "
                        "planned to run again or to leave, and strategies that differ in that alone are one",
                        record->passes > 0 ? record->passes : net->recorded->backwards);
+  else if (net->recorded->backwards == 0)
+    passes = "no backward pass ran while recording: this is what running it takes, not training";
   if (!assumed || !passes) return NULL;
   return sn_arena_print(arena, "%s%s%s%s%s", compiled, *compiled && *passes ? "; " : "", passes,
                         *assumed && (*compiled || *passes) ? "; " : "", assumed);

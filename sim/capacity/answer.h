@@ -90,6 +90,7 @@ typedef struct sn_answer {
   bool fp32_loss; /* the network's loss has its input made float32, of which the precision is not (models/net/net.h) */
   bool eager_attention; /* one of transformers' networks keeps its scores: attn_implementation="eager" */
   bool searched;        /* the largest batch was looked for, and all changes */
+  bool one_batch;       /* of a recording of this batch alone, of which there is no largest */
   uint32_t gpus;        /* that share an iteration; 0: read, for the reader to fill in from its run */
   uint32_t n_changes;
   const sn_answer_change *changes;

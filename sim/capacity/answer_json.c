@@ -87,7 +87,9 @@ char *sn_answer_write(const sn_answer *a, sn_err *err) {
             put_count(o, "context_bytes", a->context_bytes) && (!a->fp32_loss || put_raw(o, "fp32_loss", "true")) &&
             (!a->eager_attention || put_raw(o, "eager_attention", "true")) &&
             (!*a->note || put_text(o, "note", a->note)) && put_signed(o, "margin_bytes", sn_answer_margin(a)) &&
-            (a->searched ? put_count(o, "largest_batch", a->largest_batch) : put_raw(o, "largest_batch", "null")) &&
+            (a->searched && !a->one_batch ? put_count(o, "largest_batch", a->largest_batch)
+                                          : put_raw(o, "largest_batch", "null")) &&
+            (!a->one_batch || put_raw(o, "one_batch", "true")) &&
             (a->largest_host_bytes == 0 || put_count(o, "largest_host_bytes", a->largest_host_bytes)) &&
             write_changes(o, a) && write_groups(o, a) && write_bands(o, a);
   char *text = ok ? cJSON_PrintUnformatted(o) : NULL;
@@ -219,14 +221,16 @@ static void read_all(const reader *r, sn_answer *a) {
                    .strategy = text_of(r, root, "strategy"),
                    .needed_bytes = count(r, root, "needed_bytes", MOST_BYTES),
                    .usable_bytes = count(r, root, "usable_bytes", MOST_BYTES),
-                   .searched = largest && !cJSON_IsNull(largest),
+                   .one_batch = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(root, "one_batch")),
                    .arena = r->arena};
   if (sn_json_has(root, "context_bytes")) a->context_bytes = count(r, root, "context_bytes", MOST_BYTES);
   a->note = sn_json_has(root, "note") ? text_of(r, root, "note") : "";
   a->fp32_loss = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(root, "fp32_loss"));
   a->eager_attention = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(root, "eager_attention"));
   if (sn_json_has(root, "largest_host_bytes")) a->largest_host_bytes = count(r, root, "largest_host_bytes", MOST_BYTES);
-  if (a->searched) a->largest_batch = (uint32_t)count(r, root, "largest_batch", UINT32_MAX);
+  bool looked_for = largest && !cJSON_IsNull(largest);
+  a->searched = looked_for || a->one_batch;
+  if (looked_for) a->largest_batch = (uint32_t)count(r, root, "largest_batch", UINT32_MAX);
   read_changes(r, root, a);
   read_groups(r, root, a);
   read_bands(r, root, a);

@@ -242,7 +242,9 @@ static void add_blocks(sn__text *t, const sn_net *net, const sn__blocks *b, bool
   if (spans_blocks(b)) {
     add_spans(t, b);
   } else if (transformers) {
-    sn__text_add(t, selective ? "model.gradient_checkpointing_enable(" : "model.gradient_checkpointing_enable()");
+    /* Said, as transformers 4 has it the other way, which is other memory, and no gradients behind frozen embeddings. */
+    if (!selective) sn__text_add(t, "model.gradient_checkpointing_enable({\"use_reentrant\": False})");
+    if (selective) sn__text_add(t, "model.gradient_checkpointing_enable(");
     if (selective) sn__text_add(t, "    {\"use_reentrant\": False, \"context_fn\": contexts})");
     if (b->chosen == b->count) return;
     sn__text_add_loop(t, b, false);

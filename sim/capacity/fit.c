@@ -107,7 +107,7 @@ static sn_status open_size(const sn_knob_spec *spec, sn_knob *knob, sn_err *err)
   bool tokens = own->values[0].dtype == SN_I64;
   sn_net_free(own);
   if (tokens != (spec->kind == SN_KNOB_SEQUENCE))
-    return sn_fail(err, SN_BAD_USAGE, "%.80s reads %s; ask for its largest %s", spec->net,
+    return sn_fail(err, SN_BAD_USAGE, "%.80s reads %s; ask for the largest with --max %s", spec->net,
                    tokens ? "sequences of tokens" : "images", knob_names[tokens ? SN_KNOB_SEQUENCE : SN_KNOB_IMAGE]);
   own = knob->make(spec, size, err); /* a file's images may not be square */
   sn_net_free(own);
@@ -407,7 +407,8 @@ static sn_status look_at_value(fitter *f, sn_fit_answer *a, sn_err *err) {
 /* What keeps the next value from fitting. */
 static sn_status look_at_next(fitter *f, sn_fit_answer *a, sn_need *need, sn_err *err) {
   uint32_t value = sn_knob_next(f->knob, a->search.value);
-  const char *why = "it is the largest there is";
+  const bool alone = f->knob->scales && f->knob->low == f->knob->high;
+  const char *why = alone ? "it was recorded at this one alone" : "it is the largest there is";
   if (value <= f->knob->high && ask(f, value, need, &a->binding, &why, err) != SN_OK) return err->code;
   if (why) {
     a->end = sn_arena_text(f->arena, why);

@@ -108,6 +108,8 @@ static sn_status read_price(reader *r, const char *text, sn_price *price) {
     return fail_at(r, "\"%.40s\" is no price; a line is a GPU, its price an hour and the currency: rtx4090, 0.44 USD",
                    text);
   price->an_hour = strtod(text + sign, NULL);
+  if (text[sign + length] == ',' && isdigit((unsigned char)text[sign + length + 1]))
+    return fail_at(r, "a price of %.40s: a price has a point and no comma, as 0.44 USD", text);
   if (sign || price->an_hour <= 0)
     return fail_at(r, "a price of %.40s: it must be above 0; leave the line out where a card costs nothing", text);
   if (price->an_hour > most) return fail_at(r, "a price of %.40s: more than 10^9 an hour", text);

@@ -84,25 +84,41 @@ static const char *find_series(const char *reduced) {
   return name;
 }
 
+/* Letters and digits, without the maker. */
+static void reduce_made(const char *text, char *out) {
+  static const char *const makers[] = {"nvidia", "geforce", "tesla", "quadro", "amd", "instinct", "graphics"};
+  reduce(text, out);
+  for (size_t i = 0; i < sizeof makers / sizeof makers[0]; i++) drop(out, makers[i]);
+}
+
+/* "rtx3090" of "rtx3090ti": the longest name that a text begins with; NULL: none. */
+static const char *find_beginning(const char *typed, const char *const *names, size_t count) {
+  const char *best = NULL;
+  for (size_t i = 0; i < count; i++)
+    if (strncmp(typed, names[i], strlen(names[i])) == 0 && (!best || strlen(names[i]) > strlen(best))) best = names[i];
+  return best;
+}
+
 /* Of the other names those that people mistype: "h100". */
 char *sn_device_suggest(const char *text, char *out, size_t room) {
   enum { MOST = 96, SHORT = 5 };
   const char *names[MOST];
-  char typed[LONGEST + 4];
+  char reduced[LONGEST + 1], typed[LONGEST + 4];
   size_t count = 0;
-  snprintf(typed, sizeof typed, "%s%.60s", isdigit((unsigned char)*text) ? "rtx" : "", text);
+  reduce_made(text, reduced);
+  const char *series = *reduced == '1' ? "gtx" : isdigit((unsigned char)*reduced) ? "rtx" : "";
+  snprintf(typed, sizeof typed, "%s%.60s", series, reduced);
   for (size_t i = 0; i < sn_embedded_device_count && count < MOST; i++) names[count++] = sn_embedded_devices[i].name;
   for (size_t i = 0; i < sizeof others / sizeof others[0] && count < MOST; i++)
     if (strlen(others[i][0]) <= SHORT) names[count++] = others[i][0];
-  return sn_text_suggest(typed, names, count, out, room);
+  const char *beginning = find_beginning(typed, names, count);
+  return sn_text_suggest(beginning ? beginning : typed, names, count, out, room);
 }
 
 const char *sn_device_called(const char *text) {
-  static const char *const makers[] = {"nvidia", "geforce", "tesla", "quadro", "amd", "instinct", "graphics"};
   static const char *const mounts[] = {"sxm2", "sxm3", "sxm4", "sxm5", "sxm", "pcie", "hbm3", "hbm2e"};
   char reduced[LONGEST + 1];
-  reduce(text, reduced);
-  for (size_t i = 0; i < sizeof makers / sizeof makers[0]; i++) drop(reduced, makers[i]);
+  reduce_made(text, reduced);
   const char *name = find(reduced);
   for (size_t i = 0; i < sizeof mounts / sizeof mounts[0] && !name; i++) drop(reduced, mounts[i]);
   size_t length = strlen(reduced);

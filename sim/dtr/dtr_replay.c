@@ -19,9 +19,13 @@ sn_status sn_dtr_budget_parse(const char *text, const char *what, sn_dtr_budget 
     return sn_fail(err, SN_BAD_USAGE, "%s: \"%.40s\" is no budget: give a share such as 0.5, or a size such as 2GiB",
                    what, text);
   if (!is_number) return sn_parse_bytes(text, what, 1, &budget->bytes, err);
-  if (is_whole && sn_parse_count(text, what, 1024, SN_DTR_MOST, &budget->bytes, err) != SN_OK)
-    sn_err_prefix(err, "a whole number is one of bytes");
-  if (is_whole) return err->code;
+  sn_err range = SN_ERR_INIT;
+  if (is_whole && sn_parse_count(text, what, 1024, SN_DTR_MOST, &budget->bytes, &range) != SN_OK)
+    return sn_fail(err, SN_BAD_USAGE,
+                   "%s: \"%.40s\" is no budget: a whole number is one of bytes, 1024 or more; a share has a point, "
+                   "such as 0.5",
+                   what, text);
+  if (is_whole) return SN_OK;
   char *end;
   budget->ratio = strtod(text, &end);
   if (!*end && budget->ratio > 0 && budget->ratio <= most_ratio) return SN_OK;

@@ -41,6 +41,7 @@ typedef struct sn_dtr_row {
  * which the step ends is looked for as well, in hundredths of the baseline: by halving, below the least of those asked
  * for that end (the baseline itself where none does) and above the next that fails. No row: the baseline fails too. */
 typedef struct sn_dtr_replay {
+  uint32_t batch; /* of a recording; 0: a log has none */
   uint32_t operations, storages, n_rows, n_least;
   uint64_t baseline_bytes, cost_ns;
   sn_dtr_row *rows;

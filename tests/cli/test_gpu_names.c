@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,6 +77,27 @@ static void other_cards(void **state) {
   for (size_t i = 0; i < sizeof unknown / sizeof unknown[0]; i++) assert_null(sn_device_called(unknown[i]));
 }
 
+/* A card that is not known: its neighbour of the same number, however it is written. */
+static void unknown_cards_have_neighbours(void **state) {
+  static const char *const near[][2] = {{"RTX 3090 Ti", "rtx3090"},
+                                        {"NVIDIA GeForce RTX 3080 Ti", "rtx3080"},
+                                        {"4070ti", "rtx4070"},
+                                        {"RTX 3060 12GB", "rtx3060"},
+                                        {"A10", "a10g"},
+                                        {"rtx 4060", "rtx4060_laptop"},
+                                        {"1080", "gtx1080ti"},
+                                        {"H100 NVL", "h100"},
+                                        {"rtxx4090", "rtx4090"},
+                                        {"4080 super", "rtx4080"}};
+  (void)state;
+  for (size_t i = 0; i < sizeof near / sizeof near[0]; i++) {
+    char said[64], expected[64];
+    assert_null(sn_device_called(near[i][0]));
+    snprintf(expected, sizeof expected, " (did you mean \"%s\"?)", near[i][1]);
+    assert_string_equal(sn_device_suggest(near[i][0], said, sizeof said), expected);
+  }
+}
+
 static void check_meant(const char *name, const char *why) {
   const sn_gpu_meant meant = sn_gpu_unnamed();
   assert_string_equal(meant.name, name);
@@ -104,7 +126,8 @@ static void nobody_names_one(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(names_of_people), cmocka_unit_test(own_names),
-                                     cmocka_unit_test(other_cards), cmocka_unit_test(nobody_names_one)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(unknown_cards_have_neighbours), cmocka_unit_test(names_of_people),
+                                     cmocka_unit_test(own_names), cmocka_unit_test(other_cards),
+                                     cmocka_unit_test(nobody_names_one)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

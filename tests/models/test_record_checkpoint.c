@@ -30,6 +30,16 @@ static uint64_t peak_under_all(const sn_net *net, bool selective) {
   return peak_under(net, spans, net->recorded->n_regions);
 }
 
+/* Blocks that nobody told are those of the row: named ones, Sequentials of layers, and those of a model that is a Sequential
+ * itself. */
+static void check_found(const char *told, unsigned batch, unsigned long units) {
+  char spec[256];
+  snprintf(spec, sizeof spec, "%.*s", (int)(strstr(told, ":units=") - told), told);
+  sn_net *net = load_net(spec, batch);
+  assert_int_equal(peak_under_all(net, false), units);
+  sn_net_free(net);
+}
+
 /* "file,batch,apart,in place,globs,calls,units,selective"; several globs stand in quotation marks. False: it has none. */
 static bool read_row(const char *line, char spec[256], unsigned *batch, unsigned long *units,
                      unsigned long *selective) {
@@ -56,10 +66,11 @@ static void peaks_are_those_of_pytorch(void **state) {
     assert_int_equal(peak_under_all(net, false), units);
     assert_int_equal(peak_under_all(net, true), selective);
     sn_net_free(net);
+    check_found(spec, batch, units);
     rows++;
   }
   fclose(in);
-  assert_int_equal(rows, 21);
+  assert_int_equal(rows, 24);
 }
 
 /* Two blocks in one checkpoint: checkpoint(lambda x: second(first(x)), x), measured as those of golden.py. */

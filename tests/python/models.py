@@ -50,6 +50,17 @@ def residual_cnn(batch):
     return trained(model, momentum(model), loss)
 
 
+def plain_cnn(batch):
+    """Its blocks are Sequentials of layers."""
+    def unit(width):
+        return nn.Sequential(nn.Conv2d(width, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU())
+    model = nn.Sequential(unit(3), nn.Sequential(*[unit(16) for _ in range(3)]), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(16, 10))
+
+    def loss():
+        return F.cross_entropy(model(torch.empty(batch, 3, 32, 32, device="cuda")), classes(batch))
+    return trained(model, momentum(model), loss)
+
+
 class Block(nn.Module):
     def __init__(self, width, heads):
         super().__init__()

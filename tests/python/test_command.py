@@ -90,6 +90,9 @@ class Command(Case):
         (self.folder / "wrong.py").write_text(MODEL + """
 number = 3
 
+def loop(batch):
+    return [], [], lambda: None
+
 class Sized(Net):
     def __init__(self, width, depth):
         super().__init__()
@@ -124,6 +127,7 @@ class Frozen(Net):
                 (["broken.py:make"], 3, "broken.py:2: No module named 'nothing_there'"),
                 (["script.py:make"], 3, "script.py ended while it was read: put what starts a training under if __name__"),
                 (["wrong.py:Sized", "--input", "8"], 3, "Sized needs width and depth: give a function that builds it, def build(): return Sized(width=.., depth=..)"),
+                (["wrong.py:loop", "--input", "8"], 3, "loop takes a batch, as what returns models, optimizers and a step: give it no inputs"),
                 (["wrong.py:Two", "--input", "8"], 3, "an --input for each"),
                 (["wrong.py:Net", "--input", "8,9"], 3, "wrong.py:11: "),
                 (["wrong.py:Net", "--input", "8,9"], 3, "; in layer, Linear(in_features=8, out_features=8, bias=True); the model was given [2, 8, 9], batch first"),

@@ -20,6 +20,7 @@ import snsim  # noqa: E402
 RECORDINGS = {  # name: make, batches to ask about, globs of units
     "small_cnn": (models.small_cnn, (2, 3, 64), ""),
     "residual_cnn": (models.residual_cnn, (2, 3, 64), "1,2"),
+    "plain_cnn": (models.plain_cnn, (2, 3, 64), "1.*"),
     "transformer": (models.transformer, (2, 3, 16), "blocks.*"),
     "decoder": (models.decoder, (2, 3, 16), "blocks.?"),
     "gan": (models.gan, (2, 3, 128), ""),
