@@ -2,6 +2,7 @@
 #include "sim/stages/stages.h"
 
 #include "base/arena.h"
+#include "base/checked.h"
 #include "sim/parallel/rounds.h"
 #include "sim/stages/together.h"
 
@@ -18,6 +19,7 @@ typedef struct maker {
   sn_options first_options;
   sn_run *run, **of; /* of: one a stage */
   bool *in_full;     /* per stage: its plans have all micro-batches */
+  uint64_t *leasts;  /* per strategy; sn_options.least_of_interest */
   sn_err *err;
 } maker;
 
@@ -26,24 +28,18 @@ static sn_status note_route(maker *m, sn_planner *planner, uint32_t stage) {
   return route ? sn__together_add(&m->all, stage, route, m->err) : m->err->code;
 }
 
-/* The least with which stages so far run by every strategy. A pipeline's is its most: of a stage that takes no more as it
- * is nobody needs to know it. */
-static uint64_t least_so_far(const maker *m, uint32_t stage) {
-  uint64_t least = UINT64_MAX;
-  for (uint32_t i = 0; i < m->n_strategies; i++) {
-    uint64_t most = 0;
-    for (uint32_t s = 0; s < stage; s++)
-      if (m->of[s]->results[i].least_device_bytes > most) most = m->of[s]->results[i].least_device_bytes;
-    if (most < least) least = most;
-  }
-  return least;
+/* What the least of a stage is not looked for below: the least with which those so far run by the strategy, as a
+ * pipeline's is its most. Of what runs nobody asks a brief answer for it. */
+static uint64_t least_of_interest(const maker *m, uint32_t stage, uint32_t strategy) {
+  if (m->only_fits) return UINT64_MAX;
+  uint64_t most = m->brief ? m->all.device->memory_bytes : 0;
+  for (uint32_t s = 0; s < stage; s++) most = sn_max(most, m->of[s]->results[strategy].least_device_bytes);
+  return most;
 }
 
-/* What the least is not looked for below: of what runs nobody asks a brief answer for it. */
-static uint64_t least_of_interest(const maker *m, uint32_t stage) {
-  if (m->only_fits) return UINT64_MAX;
-  uint64_t least = least_so_far(m, stage), memory = m->all.device->memory_bytes;
-  return m->brief && least < memory ? memory : least;
+static const uint64_t *leasts_of_interest(maker *m, uint32_t stage) {
+  for (uint32_t i = 0; i < m->n_strategies; i++) m->leasts[i] = least_of_interest(m, stage, i);
+  return m->leasts;
 }
 
 sn_options sn_stages_options(const sn_options *options, uint32_t stage) {
@@ -66,7 +62,7 @@ static sn_run *ask_running(maker *m, uint32_t stage, uint32_t micros) {
   *options = sn_stages_options(m->all.options, stage);
   options->iteration.mesh.micros = micros;
   options->iteration.mesh.idle = m->all.micros - micros;
-  options->least_of_interest = least_of_interest(m, stage);
+  options->least_of_interest = leasts_of_interest(m, stage);
   sn_planner *planner = sn_planner_new_stage(m->first, m->all.net, m->all.device, options, m->err);
   sn_run *run = planner ? sn_planner_run(planner, m->spec, m->strategies, m->n_strategies, m->err) : NULL;
   if (run && !is_uneven(run)) note_route(m, planner, stage);
@@ -150,7 +146,8 @@ static sn_status make(maker *m) {
   m->run = arena ? sn_arena_alloc(arena, 1, sizeof *m->run) : NULL;
   m->of = m->run ? sn_arena_alloc(arena, m->all.stages, sizeof(sn_run *)) : NULL;
   m->in_full = m->of ? sn_arena_alloc(arena, m->all.stages, sizeof *m->in_full) : NULL;
-  sn_result *results = m->in_full ? sn_arena_alloc(arena, m->n_strategies, sizeof *results) : NULL;
+  m->leasts = m->in_full ? sn_arena_alloc(arena, m->n_strategies, sizeof *m->leasts) : NULL;
+  sn_result *results = m->leasts ? sn_arena_alloc(arena, m->n_strategies, sizeof *results) : NULL;
   if (!results) {
     if (arena) sn_arena_free(arena);
     m->run = NULL;
