@@ -65,11 +65,11 @@ static sn_status find_moves(sn__caching_script *s, const takes *t, uint32_t plac
   if (t->by[id] != place) return SN_OK;
   while (t->by[tensor_at(s, t, oldest)] == oldest && oldest >= t->warm + round) oldest -= round;
   const uint32_t given = tensor_at(s, t, oldest);
-  if (given == id && oldest != place) return SN_OK;
+  if (given == id && oldest != place) return r->held[r->n_held++] = id, SN_OK;
   if (t->by[given] == oldest) return r->kept[r->n_kept++] = id, SN_OK;
   if (t->by[given] != SN_NONE) return sn_fail(err, SN_BUG, "tensor %" PRIu32 " of a round is taken again in it", given);
   for (uint32_t p = oldest; p < place; p += round) {
-    r->to[r->n_moves] = tensor_at(s, t, p);
+    r->held[r->n_held++] = r->to[r->n_moves] = tensor_at(s, t, p);
     r->from[r->n_moves++] = tensor_at(s, t, p + round);
   }
   return SN_OK;
@@ -90,10 +90,11 @@ static sn_status find_all_moves(sn__caching_script *s, takes *t, uint32_t warm, 
   sn__caching_rounds *r = &s->rounds;
   list_takes(s, warm, t);
   if (!takes_again(s, t)) return r->again = 0, SN_OK;
-  r->to = malloc((3 * (size_t)t->n + 1) * sizeof *r->to);
+  r->to = malloc((4 * (size_t)t->n + 1) * sizeof *r->to);
   if (!r->to) return sn_fail_memory(err);
   r->from = r->to + t->n;
   r->kept = r->from + t->n;
+  r->held = r->kept + t->n;
   for (uint32_t i = t->first; i < t->n && err->code == SN_OK; i++) find_moves(s, t, i, err);
   find_given(s, t);
   return err->code;
