@@ -23,7 +23,9 @@ static bool is_like(sn_strategy a, sn_strategy b, bool or_none) {
 const sn_answer *sn_answers_find(const sn_answers *answers, const sn_answer *wanted) {
   for (uint32_t i = 0; i < answers->count; i++) {
     const sn_answer *a = &answers->kept[i];
-    if (is_like(a->strategy, wanted->strategy, a->roomy) && sn_schedule_same(a->schedule, wanted->schedule)) return a;
+    if (a->least_of_interest == wanted->least_of_interest && is_like(a->strategy, wanted->strategy, a->roomy) &&
+        sn_schedule_same(a->schedule, wanted->schedule))
+      return a;
   }
   return NULL;
 }

@@ -22,6 +22,7 @@
 typedef struct sn_answer {
   sn_strategy strategy;
   const sn_schedule *schedule;
+  uint64_t least_of_interest; /* below which its least was not looked for */
   sn_result *result;
   bool roomy; /* the plan's */
 } sn_answer;

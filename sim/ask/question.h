@@ -78,9 +78,10 @@ typedef struct sn__question {
   sn_proved proved;
   sn_corun_plans corun;
   sn__question_graph graphs[SN_STRATEGY_GRAPHS];
-  uint64_t memory_bytes; /* of the device */
-  bool once;             /* it is not going to be turned, so that no plan is worth keeping for another device */
-  sn_arena *arena;       /* of the run; NULL where only a plan is wanted */
+  uint64_t memory_bytes;      /* of the device */
+  uint64_t least_of_interest; /* of the strategy that is asked: sn_options.least_of_interest */
+  bool once;                  /* it is not going to be turned, so that no plan is worth keeping for another device */
+  sn_arena *arena;            /* of the run; NULL where only a plan is wanted */
   sn_err *err;
 } sn__question;
 

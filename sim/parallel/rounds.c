@@ -1,20 +1,19 @@
 /* Rounds of a pipeline's stage; see the header. */
 #include "sim/parallel/rounds.h"
 
-/* As many micro-batches as a stage has in flight. */
-static uint32_t round_of(const sn_mesh *mesh) {
+static uint32_t in_flight(const sn_mesh *mesh) {
   return sn_mesh_size(mesh, SN_MESH_PP) - mesh->stage;
 }
 
-/* Two rounds, of micro-batches whose forward was in a round itself: what those before have sent stays for longer. And it is
- * warm behind the first backward, whose gradients the others add to. */
+/* Two rounds, which go back through micro-batches whose forward was in a round itself: what those before have sent stays
+ * for longer. And it is warm behind the first backward, whose gradients the others add to. */
 static uint32_t least_running(const sn_mesh *mesh) {
-  return 4 * round_of(mesh) + 1;
+  return 2 * in_flight(mesh) + 3;
 }
 
 uint32_t sn_rounds_running(const sn_mesh *mesh, uint32_t micros) {
-  const uint32_t round = round_of(mesh), least = least_running(mesh);
-  return mesh->schedule == SN_SCHEDULE_1F1B && micros > least ? least + (micros - least) % round : micros;
+  const uint32_t least = least_running(mesh);
+  return mesh->schedule == SN_SCHEDULE_1F1B && micros > least ? least : micros;
 }
 
 /* A micro-batch's first step: it receives what it goes on with. */
@@ -30,7 +29,9 @@ static uint32_t begin_of(const sn_route *route, uint32_t micro) {
 sn_rounds sn_rounds_of(const sn_route *route) {
   const sn_mesh *mesh = route->mesh;
   if (!mesh || mesh->idle == 0 || route->n_runs == 0 || route->micros < least_running(mesh)) return (sn_rounds){0};
-  const uint32_t round = round_of(mesh), behind = route->micros - round;
-  return (sn_rounds){
-      .first = begin_of(route, behind - round), .end = begin_of(route, behind), .again = mesh->idle / round};
+  const uint32_t behind = route->micros - 1;
+  return (sn_rounds){.warm = begin_of(route, behind - 1 - in_flight(mesh)),
+                     .first = begin_of(route, behind - 1),
+                     .end = begin_of(route, behind),
+                     .again = mesh->idle};
 }

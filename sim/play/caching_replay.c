@@ -14,6 +14,7 @@
 
 #include "base/checked.h"
 #include "sim/play/caching_script.h"
+#include "sim/play/caching_seen.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -49,8 +50,9 @@ typedef struct replay {
   uint32_t *kept; /* per tensor: the block of an accumulated gradient; 0: none. NULL: none accumulates */
   uint32_t iteration, micro_batch;            /* from 1 on, 0: before the first; from 0 on */
   uint32_t next_before, n_made, next_request; /* what is done next; how many are made */
-  uint32_t *extra;           /* blocks that rounds took which came again and that nobody has given back */
-  uint32_t again, n_extra;   /* how many came again in this iteration */
+  uint32_t *extra;         /* blocks that rounds took which came again and that nobody has given back */
+  uint32_t again, n_extra; /* how many came again in this iteration */
+  sn__seen seen;
   sn_caching_figures before; /* of the first iteration */
   sn_caching_replayed result;
   bool brief; /* nothing but whether it fits is asked: the last iteration is over when nothing more is taken */
@@ -61,6 +63,7 @@ typedef struct replay {
 static void replay_free(replay *r) {
   if (!r) return;
   sn_caching_free(r->caching);
+  sn__seen_clear(&r->seen);
   free(r->blocks);
   free(r);
 }
@@ -101,6 +104,7 @@ static replay *replay_copy(const replay *r, sn_err *err) {
   replay *copy = malloc(sizeof *copy);
   if (!copy) return sn_fail_memory(err), NULL;
   *copy = *r;
+  copy->seen = (sn__seen){0};
   copy->caching = sn_caching_copy(r->caching, err);
   copy->blocks = malloc(blocks_bytes(r->script));
   if (copy->caching && copy->blocks) {
@@ -251,13 +255,26 @@ static void turn_back(replay *r) {
   r->again++;
 }
 
+/* Whole periods are left out: nothing is new in them. */
+static sn_status skip_periods(replay *r, sn_err *err) {
+  const sn_caching_load *load = r->script->load;
+  const uint32_t all = r->script->rounds.again;
+  uint32_t period = 0;
+  if (load->observer || load->options.expandable_segments || load->options.max_split_bytes) return SN_OK;
+  sn_status status = sn__seen_look(&r->seen, &r->script->rounds, r->caching, r->blocks, r->again, &period, err);
+  if (period > 0) r->again += (all - r->again) / period * period;
+  return status;
+}
+
 /* Of a stage of a pipeline. */
 static COLD sn_status obey_rounds(replay *r, bool last, sn_err *err) {
   const sn__caching_rounds *rounds = &r->script->rounds;
   sn_status status = SN_OK;
+  if (r->again == 0) sn__seen_forget(&r->seen);
   while (r->again < rounds->again) {
     if ((status = obey_until(r, rounds->end, last, err)) != SN_OK) return status;
     turn_back(r);
+    if ((status = skip_periods(r, err)) != SN_OK) return status;
   }
   if (r->n_extra > 0) status = obey_until(r, rounds->given, last, err);
   if (status != SN_OK) return status;
@@ -471,30 +488,6 @@ static uint64_t round_up(uint64_t bytes, uint64_t step) {
   return sn_ceil_div(bytes, step) * step;
 }
 
-/* What rounds that come again leave behind. */
-static uint64_t extra_bytes(const script *s) {
-  uint64_t bytes = 0;
-  for (uint32_t i = s->rounds.first; i < s->rounds.end && s->rounds.n_kept > 0; i++)
-    if (s->requests[i].kind == SN__TAKE) bytes += s->requests[i].size.bytes;
-  for (uint32_t i = s->rounds.first; i < s->rounds.end && s->rounds.n_kept > 0; i++)
-    if (s->requests[i].kind == SN__GIVE) bytes -= s->requests[i].size.bytes;
-  return s->rounds.again * bytes;
-}
-
-/* No more than is allocated at the peak, whatever the limit. */
-static uint64_t least_allocated(const script *s) {
-  uint64_t live = 0, most = 0, extra = extra_bytes(s);
-  for (uint32_t i = 0; i < s->load->n_before; i++) most = live += sn_caching_size_of(s->load->before[i]).bytes;
-  for (const request *q = s->requests; q < s->requests + s->n_requests; q++) {
-    if (extra > 0 && q == s->requests + s->rounds.end) live += extra;
-    if (extra > 0 && q == s->requests + s->rounds.given) live -= extra;
-    most = sn_max(most, live + (q->kind == SN__GIVE ? 0 : q->size.bytes));
-    if (q->kind == SN__TAKE || q->kind == SN__MAKE) live += q->size.bytes;
-    if (q->kind == SN__GIVE) live -= q->size.bytes;
-  }
-  return most;
-}
-
 static bool fits(search *s, uint64_t limit) {
   s->probe = limit;
   if (limit >= s->bad_below && limit < s->good_from) probe(s, NULL);
@@ -580,7 +573,7 @@ sn_status sn_caching_least(const sn_plan *plan, const sn_caching_load *load, uin
   search s = {.script = &all, .step = step, .err = err};
   *unlimited = (sn_caching_replayed){0};
   if (sn__caching_script_init(&all, plan, load, err) == SN_OK) {
-    s.bad = least_allocated(&all);
+    s.bad = sn__caching_least_allocated(&all);
     s.good = SN_CACHING_NO_LIMIT - 1;
     s.probe = SN_CACHING_NO_LIMIT;
     if (probe(&s, unlimited) == SN_OK) find_least(&s, &unlimited->figures);

@@ -3,7 +3,9 @@
 #include "sim/plan/cursor.h"
 #include "sim/play/caching_script.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 static uint32_t request_of(const sn__caching_script *s, uint32_t step) {
   uint32_t i = 0;
@@ -24,33 +26,78 @@ static bool comes_again(const sn__caching_script *s, const sn__caching_rounds *r
   return true;
 }
 
-/* Where a tensor that is held was taken. One that runs again is taken more than once. */
-enum { NOWHERE, BEFORE, IN_ROUND, KEPT };
+/* Requests that take, in their order, up to the end of the round, and by which of them what is held there was taken. */
+typedef struct takes {
+  uint32_t *all, *by; /* n requests; per tensor a place in all[], SN_NONE: nobody holds it */
+  uint32_t n, warm, first;
+} takes;
 
-/* What is given in the round and was taken before; in its place is what is given as late in the round behind it, unless
- * that is the same tensor, taken again since. And what is taken in it and given in neither. */
-static void find_moves(const sn__caching_script *s, sn__caching_rounds *r, uint8_t *held) {
-  const uint32_t behind = r->end + (r->end - r->first);
-  for (uint32_t i = 0; i < behind; i++) {
+static void list_takes(const sn__caching_script *s, uint32_t warm, takes *t) {
+  memset(t->by, 0xff, s->route->n_tensors * sizeof *t->by);
+  for (uint32_t i = 0; i < s->rounds.end; i++) {
     const sn__caching_request *q = &s->requests[i];
-    const uint32_t again = i >= r->first && i < r->end ? s->requests[i + behind - r->end].id : q->id;
-    if (q->kind == SN__GIVE && again != q->id && held[q->id] == BEFORE) {
-      r->to[r->n_moves] = q->id;
-      r->from[r->n_moves++] = again;
-    }
-    if (q->kind == SN__GIVE) held[q->id] = NOWHERE;
-    if (q->kind == SN__TAKE) held[q->id] = i >= r->first && i < r->end ? IN_ROUND : BEFORE;
+    if (i == warm) t->warm = t->n;
+    if (i == s->rounds.first) t->first = t->n;
+    if (q->kind == SN__GIVE) t->by[q->id] = SN_NONE;
+    if (q->kind != SN__TAKE) continue;
+    t->by[q->id] = t->n;
+    t->all[t->n++] = i;
   }
-  for (uint32_t i = r->first; i < r->end; i++) {
-    const sn__caching_request *q = &s->requests[i];
-    if (q->kind != SN__TAKE || held[q->id] != IN_ROUND) continue;
-    r->kept[r->n_kept++] = q->id;
-    held[q->id] = KEPT;
+}
+
+/* Rounds take the same since they are warm. */
+static bool takes_again(const sn__caching_script *s, const takes *t) {
+  for (uint32_t i = t->warm; i < t->first; i++)
+    if (!is_same(&s->requests[t->all[i]], &s->requests[t->all[i + t->n - t->first]])) return false;
+  return true;
+}
+
+static uint32_t tensor_at(const sn__caching_script *s, const takes *t, uint32_t place) {
+  return s->requests[t->all[place]].id;
+}
+
+/* What the round took in a place and is held counts as what the round before took there, what that took as what the one
+ * before it did, up to the tensor that this round has given. Where it has given none the tensor is kept. */
+static sn_status find_moves(sn__caching_script *s, const takes *t, uint32_t place, sn_err *err) {
+  sn__caching_rounds *r = &s->rounds;
+  const uint32_t round = t->n - t->first, id = tensor_at(s, t, place);
+  uint32_t oldest = place;
+  if (t->by[id] != place) return SN_OK;
+  while (t->by[tensor_at(s, t, oldest)] == oldest && oldest >= t->warm + round) oldest -= round;
+  const uint32_t given = tensor_at(s, t, oldest);
+  if (given == id && oldest != place) return r->held[r->n_held++] = id, SN_OK;
+  if (t->by[given] == oldest) return r->kept[r->n_kept++] = id, SN_OK;
+  if (t->by[given] != SN_NONE) return sn_fail(err, SN_BUG, "tensor %" PRIu32 " of a round is taken again in it", given);
+  for (uint32_t p = oldest; p < place; p += round) {
+    r->held[r->n_held++] = r->to[r->n_moves] = tensor_at(s, t, p);
+    r->from[r->n_moves++] = tensor_at(s, t, p + round);
   }
-  for (r->given = behind; r->given < s->n_requests; r->given++) {
+  return SN_OK;
+}
+
+/* The first request that gives what is kept. */
+static void find_given(sn__caching_script *s, const takes *t) {
+  sn__caching_rounds *r = &s->rounds;
+  for (r->given = 2 * r->end - r->first; r->given < s->n_requests; r->given++) {
     const sn__caching_request *q = &s->requests[r->given];
-    if (q->kind == SN__GIVE && held[q->id] == KEPT) break;
+    const uint32_t by = q->kind == SN__GIVE ? t->by[q->id] : SN_NONE;
+    for (uint32_t i = 0; i < r->n_kept && by != SN_NONE; i++)
+      if (r->kept[i] == q->id) return;
   }
+}
+
+static sn_status find_all_moves(sn__caching_script *s, takes *t, uint32_t warm, sn_err *err) {
+  sn__caching_rounds *r = &s->rounds;
+  list_takes(s, warm, t);
+  if (!takes_again(s, t)) return r->again = 0, SN_OK;
+  r->to = malloc((4 * (size_t)t->n + 1) * sizeof *r->to);
+  if (!r->to) return sn_fail_memory(err);
+  r->from = r->to + t->n;
+  r->kept = r->from + t->n;
+  r->held = r->kept + t->n;
+  for (uint32_t i = t->first; i < t->n && err->code == SN_OK; i++) find_moves(s, t, i, err);
+  find_given(s, t);
+  return err->code;
 }
 
 sn_status sn__caching_rounds_find(sn__caching_script *s, sn_err *err) {
@@ -60,16 +107,12 @@ sn_status sn__caching_rounds_find(sn__caching_script *s, sn_err *err) {
   *r = (sn__caching_rounds){
       .first = request_of(s, rounds.first), .end = request_of(s, rounds.end), .again = rounds.again};
   if (!comes_again(s, r)) return r->again = 0, SN_OK; /* who asks is told: sn_caching_rounds_alike() */
-  const size_t n = r->end - r->first;
-  r->to = malloc((3 * n + 1) * sizeof *r->to);
-  uint8_t *held = calloc((size_t)s->route->n_tensors + 1, sizeof *held);
-  if (r->to && held) {
-    r->from = r->to + n;
-    r->kept = r->from + n;
-    find_moves(s, r, held);
-  }
-  free(held);
-  return held && r->to ? SN_OK : sn_fail_memory(err);
+  takes t = {.all = malloc(((size_t)r->end + 1) * sizeof *t.all),
+             .by = malloc(((size_t)s->route->n_tensors + 1) * sizeof *t.by)};
+  sn_status status = t.all && t.by ? find_all_moves(s, &t, request_of(s, rounds.warm), err) : sn_fail_memory(err);
+  free(t.all);
+  free(t.by);
+  return status;
 }
 
 /* The next that takes or gives from an instruction on. */
@@ -84,15 +127,36 @@ static uint32_t first_of(const sn_plan *plan, uint32_t step) {
   return i;
 }
 
+static uint32_t next_taken(const sn_plan *plan, uint32_t i) {
+  while (i < plan->n_instrs && plan->instrs[i].kind != SN_ALLOC) i++;
+  return i;
+}
+
+static bool is_same_tensor(const sn_plan *plan, uint32_t i, uint32_t k) {
+  const sn_tensor *a = &plan->route->tensors[plan->instrs[i].id], *b = &plan->route->tensors[plan->instrs[k].id];
+  return a->bytes == b->bytes && a->role == b->role;
+}
+
+/* Each round takes what the last one takes since they are warm. */
+static bool takes_alike(const sn_plan *plan, const sn_rounds *rounds) {
+  const uint32_t first = first_of(plan, rounds->first), end = first_of(plan, rounds->end);
+  const uint32_t warm = next_taken(plan, first_of(plan, rounds->warm));
+  uint32_t i = warm, k = warm;
+  for (uint32_t n = next_taken(plan, first); n < end; n = next_taken(plan, n + 1)) k = next_taken(plan, k + 1);
+  for (; k < end; i = next_taken(plan, i + 1), k = next_taken(plan, k + 1))
+    if (!is_same_tensor(plan, i, k)) return false;
+  return true;
+}
+
 bool sn_caching_rounds_alike(const sn_plan *plan) {
   const sn_rounds rounds = sn_rounds_of(plan->route);
   if (rounds.again == 0) return true;
   const uint32_t end = first_of(plan, rounds.end);
+  if (!takes_alike(plan, &rounds)) return false;
   uint32_t i = next_move(plan, first_of(plan, rounds.first)), k = next_move(plan, end);
   for (; i < end; i = next_move(plan, i + 1), k = next_move(plan, k + 1)) {
     if (k >= plan->n_instrs || plan->instrs[i].kind != plan->instrs[k].kind) return false;
-    const sn_tensor *a = &plan->route->tensors[plan->instrs[i].id], *b = &plan->route->tensors[plan->instrs[k].id];
-    if (a->bytes != b->bytes || a->role != b->role) return false;
+    if (!is_same_tensor(plan, i, k)) return false;
   }
   return true;
 }

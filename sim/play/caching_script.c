@@ -73,3 +73,26 @@ void sn__caching_script_clear(sn__caching_script *s) {
   free(s->requests);
   free(s->rounds.to);
 }
+
+/* What rounds that come again leave behind. */
+static uint64_t extra_bytes(const sn__caching_script *s) {
+  uint64_t bytes = 0;
+  for (uint32_t i = s->rounds.first; i < s->rounds.end && s->rounds.n_kept > 0; i++)
+    if (s->requests[i].kind == SN__TAKE) bytes += s->requests[i].size.bytes;
+  for (uint32_t i = s->rounds.first; i < s->rounds.end && s->rounds.n_kept > 0; i++)
+    if (s->requests[i].kind == SN__GIVE) bytes -= s->requests[i].size.bytes;
+  return s->rounds.again * bytes;
+}
+
+uint64_t sn__caching_least_allocated(const sn__caching_script *s) {
+  uint64_t live = 0, most = 0, extra = extra_bytes(s);
+  for (uint32_t i = 0; i < s->load->n_before; i++) most = live += sn_caching_size_of(s->load->before[i]).bytes;
+  for (const sn__caching_request *q = s->requests; q < s->requests + s->n_requests; q++) {
+    if (extra > 0 && q == s->requests + s->rounds.end) live += extra;
+    if (extra > 0 && q == s->requests + s->rounds.given) live -= extra;
+    most = sn_max(most, live + (q->kind == SN__GIVE ? 0 : q->size.bytes));
+    if (q->kind == SN__TAKE || q->kind == SN__MAKE) live += q->size.bytes;
+    if (q->kind == SN__GIVE) live -= q->size.bytes;
+  }
+  return most;
+}

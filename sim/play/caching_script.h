@@ -21,10 +21,12 @@ typedef struct sn__caching_request {
  * taken for the next round counts as what it found, it comes again. */
 typedef struct sn__caching_rounds {
   uint32_t first, end, again; /* requests; again 0: there is none */
-  uint32_t n_moves, n_kept;
+  uint32_t n_moves, n_kept, n_held;
   uint32_t *to, *from; /* n_moves tensors: found by the round, and what lies in their place behind it */
   uint32_t *kept;      /* n_kept tensors that it takes and nobody gives back before all are over .. */
   uint32_t given;      /* .. but this request and those behind it */
+  uint32_t *held; /* n_held tensors whose blocks rounds change: where these lie, and how many are kept, is all that one
+                        * finds otherwise than another */
 } sn__caching_rounds;
 
 typedef struct sn__caching_script {
@@ -42,6 +44,9 @@ typedef struct sn__caching_script {
 sn_status sn__caching_script_init(sn__caching_script *script, const sn_plan *plan, const sn_caching_load *load,
                                   sn_err *err);
 void sn__caching_script_clear(sn__caching_script *script);
+
+/* No more than is allocated at the peak, whatever the limit. */
+uint64_t sn__caching_least_allocated(const sn__caching_script *script);
 
 /* Of a script whose requests are written. None where the round behind asks for something else. */
 sn_status sn__caching_rounds_find(sn__caching_script *script, sn_err *err);

@@ -61,9 +61,9 @@ typedef struct sn_options {
   bool want_steps;                          /* fill sn_result.steps */
   bool want_peak;                           /* fill sn_result.peak */
   bool want_tensors;                        /* fill sn_run.tensors */
-  uint64_t least_of_interest; /* of a row with PyTorch's allocator that takes no more than this the least is not looked
-                                 for: it is what it takes; 0: always */
-  void (*planned)(void *watcher); /* called with every plan made, to show that it goes on; NULL: nobody waits */
+  const uint64_t *least_of_interest; /* per strategy that is asked: of a row with PyTorch's allocator that takes no more
+                                        than this the least is not looked for: it is what it takes; 0, NULL: always */
+  void (*planned)(void *watcher);    /* called with every plan made, to show that it goes on; NULL: nobody waits */
   void *watcher;
 } sn_options;
 

@@ -2,6 +2,7 @@
 #include "sim/stages/stages.h"
 
 #include "base/arena.h"
+#include "base/checked.h"
 #include "sim/parallel/rounds.h"
 #include "sim/stages/together.h"
 
@@ -16,8 +17,11 @@ typedef struct maker {
   sn__together all;
   sn_planner *first; /* of stage 0: what all stages share is made once */
   sn_options first_options;
-  sn_run *run, **of; /* of: one a stage */
-  bool *in_full;     /* per stage: its plans have all micro-batches */
+  sn_run *run, **of;  /* of: one a stage */
+  bool *in_full;      /* per stage: its plans have all micro-batches */
+  sn_strategy *asked; /* of a stage, n_asked of all; and per one of them sn_options.least_of_interest */
+  uint64_t *leasts;
+  uint32_t n_asked;
   sn_err *err;
 } maker;
 
@@ -26,24 +30,45 @@ static sn_status note_route(maker *m, sn_planner *planner, uint32_t stage) {
   return route ? sn__together_add(&m->all, stage, route, m->err) : m->err->code;
 }
 
-/* The least with which stages so far run by every strategy. A pipeline's is its most: of a stage that takes no more as it
- * is nobody needs to know it. */
-static uint64_t least_so_far(const maker *m, uint32_t stage) {
-  uint64_t least = UINT64_MAX;
-  for (uint32_t i = 0; i < m->n_strategies; i++) {
-    uint64_t most = 0;
-    for (uint32_t s = 0; s < stage; s++)
-      if (m->of[s]->results[i].least_device_bytes > most) most = m->of[s]->results[i].least_device_bytes;
-    if (most < least) least = most;
-  }
-  return least;
+/* What the least of a stage is not looked for below: the least with which those so far run by the strategy, as a
+ * pipeline's is its most. Of what runs nobody asks a brief answer for it. */
+static uint64_t least_of_interest(const maker *m, uint32_t stage, uint32_t strategy) {
+  if (m->only_fits) return UINT64_MAX;
+  uint64_t most = m->brief ? m->all.device->memory_bytes : 0;
+  for (uint32_t s = 0; s < stage; s++) most = sn_max(most, m->of[s]->results[strategy].least_device_bytes);
+  return most;
 }
 
-/* What the least is not looked for below: of what runs nobody asks a brief answer for it. */
-static uint64_t least_of_interest(const maker *m, uint32_t stage) {
-  if (m->only_fits) return UINT64_MAX;
-  uint64_t least = least_so_far(m, stage), memory = m->all.device->memory_bytes;
-  return m->brief && least < memory ? memory : least;
+static bool runs_so_far(const maker *m, uint32_t stages, uint32_t strategy) {
+  bool fits = true;
+  for (uint32_t s = 0; s < stages && fits; s++) fits = m->of[s]->results[strategy].fits;
+  return fits;
+}
+
+/* Where nothing but what fits is asked, a strategy by which an earlier stage does not is asked no more. */
+static bool is_asked(const maker *m, uint32_t stage, uint32_t strategy) {
+  return !m->only_fits || runs_so_far(m, stage, strategy);
+}
+
+static void choose_asked(maker *m, uint32_t stage) {
+  m->n_asked = 0;
+  for (uint32_t i = 0; i < m->n_strategies; i++) {
+    if (!is_asked(m, stage, i)) continue;
+    m->leasts[m->n_asked] = least_of_interest(m, stage, i);
+    m->asked[m->n_asked++] = m->strategies[i];
+  }
+}
+
+/* Those asked each in the place of its strategy; others are zeroed, as what does not fit. */
+static sn_status spread(maker *m, uint32_t stage, sn_run *run) {
+  if (m->n_asked == m->n_strategies) return SN_OK;
+  sn_result *all = sn_arena_alloc(run->arena, m->n_strategies, sizeof *all);
+  if (!all) return sn_fail_memory(m->err);
+  for (uint32_t i = 0, next = 0; i < m->n_strategies; i++)
+    if (is_asked(m, stage, i)) all[i] = run->results[next++];
+  run->results = all;
+  run->n_results = m->n_strategies;
+  return SN_OK;
 }
 
 sn_options sn_stages_options(const sn_options *options, uint32_t stage) {
@@ -66,16 +91,17 @@ static sn_run *ask_running(maker *m, uint32_t stage, uint32_t micros) {
   *options = sn_stages_options(m->all.options, stage);
   options->iteration.mesh.micros = micros;
   options->iteration.mesh.idle = m->all.micros - micros;
-  options->least_of_interest = least_of_interest(m, stage);
+  choose_asked(m, stage);
+  options->least_of_interest = m->leasts;
   sn_planner *planner = sn_planner_new_stage(m->first, m->all.net, m->all.device, options, m->err);
-  sn_run *run = planner ? sn_planner_run(planner, m->spec, m->strategies, m->n_strategies, m->err) : NULL;
+  sn_run *run = planner ? sn_planner_run(planner, m->spec, m->asked, m->n_asked, m->err) : NULL;
   if (run && !is_uneven(run)) note_route(m, planner, stage);
   if (!m->first)
     m->first = planner;
   else
     sn_planner_free(planner);
-  if (run && run->n_results == m->n_strategies) return run;
-  if (run) sn_fail(m->err, SN_BAD_INPUT, "stage %u: %s", stage, run->failures[0].reason);
+  if (run && run->n_results == m->n_asked && spread(m, stage, run) == SN_OK) return run;
+  if (run && m->err->code == SN_OK) sn_fail(m->err, SN_BAD_INPUT, "stage %u: %s", stage, run->failures[0].reason);
   sn_run_free(run);
   return NULL;
 }
@@ -95,11 +121,8 @@ static sn_run *ask(maker *m, uint32_t stage) {
 
 /* By no strategy do all of the stages so far run. */
 static bool is_hopeless(const maker *m, uint32_t stages) {
-  for (uint32_t i = 0; i < m->n_strategies; i++) {
-    bool fits = true;
-    for (uint32_t s = 0; s < stages && fits; s++) fits = m->of[s]->results[i].fits;
-    if (fits) return false;
-  }
+  for (uint32_t i = 0; i < m->n_strategies; i++)
+    if (runs_so_far(m, stages, i)) return false;
   return true;
 }
 
@@ -150,7 +173,9 @@ static sn_status make(maker *m) {
   m->run = arena ? sn_arena_alloc(arena, 1, sizeof *m->run) : NULL;
   m->of = m->run ? sn_arena_alloc(arena, m->all.stages, sizeof(sn_run *)) : NULL;
   m->in_full = m->of ? sn_arena_alloc(arena, m->all.stages, sizeof *m->in_full) : NULL;
-  sn_result *results = m->in_full ? sn_arena_alloc(arena, m->n_strategies, sizeof *results) : NULL;
+  m->leasts = m->in_full ? sn_arena_alloc(arena, m->n_strategies, sizeof *m->leasts) : NULL;
+  m->asked = m->leasts ? sn_arena_alloc(arena, m->n_strategies, sizeof *m->asked) : NULL;
+  sn_result *results = m->asked ? sn_arena_alloc(arena, m->n_strategies, sizeof *results) : NULL;
   if (!results) {
     if (arena) sn_arena_free(arena);
     m->run = NULL;
@@ -171,7 +196,8 @@ static sn_status make(maker *m) {
   m->run->stages = m->of;
   m->run->n_stages = asked;
   m->run->conditions.accumulate = m->all.micros;
-  for (uint32_t i = 0; i < m->n_strategies && m->err->code == SN_OK && !hopeless; i++) join(m, i, &results[i]);
+  for (uint32_t i = 0; i < m->n_strategies && m->err->code == SN_OK; i++)
+    if (is_asked(m, asked, i)) join(m, i, &results[i]);
   return m->err->code;
 }
 

@@ -26,7 +26,7 @@ sn_run *sn_stages_simulate(const char *spec, const sn_net *net, const sn_device 
 /* The same of a pipeline, sooner where an update has many micro-batches, as plans of all stages have one round for many,
  * and transfers are not matched. Right are, of each result, fits, peak_device_bytes, times, images_per_second and
  * `shared`'s exposed_ns, bubble_ns and flops_share; least_device_bytes where it does not fit. With `only_fits`
- * that is not looked for either, and where no strategy runs no result says more than that. */
+ * that is not looked for either, and of a strategy that does not run no result says more than that. */
 sn_run *sn_stages_brief(const char *spec, const sn_net *net, const sn_device *device, const sn_strategy *strategies,
                         uint32_t n_strategies, const sn_options *options, bool only_fits, sn_err *err);
 
