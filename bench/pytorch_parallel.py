@@ -6,8 +6,8 @@ to nobody, tensors have sizes and no values, and FSDPMemTracker (of fully_shard)
     python3 bench/pytorch_parallel.py --table
 
 The mesh is written as snsim's --parallel: fsdp=N with reshard=yes|no|N, keep-last=yes, prefetch=K, reduce=fp32|bf16, sync=each; dp=R,fsdp=S;
-dp=N with view=yes, bucket=MiB; tp=N of llm networks and of transformers' (loss=split or whole; of llm sequence=split or whole), alone and with fsdp. Networks: llm:LAYERS,D,HEADS,KV,FFN,WORDS, stack:LAYERS,D (FCs of
-uneven sizes, which snsim has not), torchvision's resnet, vgg and vit, llama:KEYS, llama3:1b,KEYS (a head with the table's weights), mistral:KEYS, qwen2.5:KEYS and gpt2:KEYS of transformers.
+dp=N with view=yes, bucket=MiB; tp=N of llm networks and of transformers' (loss=split or whole; sequence=split or whole), alone and with fsdp. Networks: llm:LAYERS,D,HEADS,KV,FFN,WORDS, stack:LAYERS,D (FCs of
+uneven sizes, which snsim has not), torchvision's resnet, vgg and vit, llama:KEYS, llama3:1b,KEYS (a head with the table's weights), mistral:KEYS, qwen2.5:KEYS, phi3:KEYS, gemma2:KEYS and gpt2:KEYS of transformers.
 
 Steps of `zero_grad(); loss.backward(); step()`, and --accumulate N times loss and backward() a step; the peak is the last step's, which is
 the second: with --device cuda, and of SGD with momentum, the third, as the second still counts the planning of momentum's first update. With
@@ -70,6 +70,8 @@ A = "llm:4,512,8,8,1408,1024"
 B = "llm:3,1024,16,4,2816,32000"
 C = "llm:8,1024,16,4,2816,32000"
 D = "llm:6,512,8,8,1408,4096"
+PHI = "phi3:layers=2,hidden=512,heads=8,kv_heads=4,ffn=1408,vocabulary=2048"
+GEMMA = "gemma2:layers=2,hidden=512,heads=8,kv_heads=4,ffn=1408,vocabulary=2048,head=64"
 T = " --norms transformers"
 MASTER = " --precision bf16-master"
 ON_GPU = [
@@ -157,6 +159,14 @@ ON_CPU = [
     ("llama3:1b,layers=2,hidden=256,heads=8,ffn=704,vocabulary=8192", 1, 16, "tp=2 --optimizer momentum"),
     ("llama3:1b,layers=2,hidden=256,heads=8,ffn=704,vocabulary=8192", 1, 16, "fsdp=2,tp=2"),
     ("llama:layers=2,hidden=512,heads=8,ffn=1408,vocabulary=2048", 2, 512, "tp=2 --recompute units"),
+    ("llama:layers=2,hidden=512,heads=8,ffn=1408,vocabulary=2048", 2, 512, "tp=2,sequence=whole"),
+    (PHI, 2, 512, "tp=2"),
+    (PHI, 2, 512, "tp=4"),
+    (PHI, 2, 512, "tp=2 --recompute units"),
+    (PHI, 2, 512, "tp=4 --recompute selective"),
+    (PHI, 2, 512, "tp=4,sequence=whole"),
+    (GEMMA, 2, 512, "tp=2,sequence=whole"),
+    (GEMMA, 2, 512, "tp=4,sequence=whole"),
 ]
 TABLE = [(*what, f"--device {device} --parallel {more}") for device, rows in (("cuda", ON_GPU), ("cpu", ON_CPU)) for *what, more in rows]
 
@@ -438,8 +448,6 @@ def answer(options):
         fail(2, error)
     if mesh.tp > 1 and not options.net.startswith(("llm:", *LLAMAS)):
         fail(2, f"tp is measured of llm networks, {', '.join(LLAMAS)}, and {options.net} is none")
-    if mesh.tp > 1 and not mesh.splits_sequence and not options.net.startswith("llm:"):
-        fail(2, f"sequence=whole is measured of llm networks, and {options.net} is none")
     if options.device == "cuda" and mesh.tp > 1:
         fail(2, "--device cuda measures no tp, which needs tensors with values")
     if options.device == "cpu" and options.precision == "amp-bf16":
