@@ -6,13 +6,14 @@ to nobody, tensors have sizes and no values, and FSDPMemTracker (of fully_shard)
     python3 bench/pytorch_parallel.py --table
 
 The mesh is written as snsim's --parallel: fsdp=N with reshard=yes|no|N, keep-last=yes, prefetch=K, reduce=fp32|bf16, sync=each; dp=R,fsdp=S;
-dp=N with view=yes, bucket=MiB; tp=N of llm networks and of transformers' (loss=split or whole; of llm sequence=split or whole), alone and with fsdp. Networks: llm:LAYERS,D,HEADS,KV,FFN,WORDS, stack:LAYERS,D (FCs of
-uneven sizes, which snsim has not), torchvision's resnet, vgg and vit, llama:KEYS, llama3:1b,KEYS (a head with the table's weights), mistral:KEYS, qwen2.5:KEYS and gpt2:KEYS of transformers.
+dp=N with view=yes, bucket=MiB; tp=N of llm networks and of transformers' (loss=split or whole; sequence=split or whole), alone and with fsdp. Networks: llm:LAYERS,D,HEADS,KV,FFN,WORDS, stack:LAYERS,D (FCs of
+uneven sizes, which snsim has not), torchvision's resnet, vgg and vit, llama:KEYS, llama3:1b,KEYS (a head with the table's weights), mistral:KEYS, qwen2.5:KEYS, phi3:KEYS, gemma2:KEYS and gpt2:KEYS of transformers.
 
 Steps of `zero_grad(); loss.backward(); step()`, and --accumulate N times loss and backward() a step; the peak is the last step's, which is
 the second: with --device cuda, and of SGD with momentum, the third, as the second still counts the planning of momentum's first update. With
 --precision bf16-master shards are float32 and computed in bfloat16; with bf16 all is bfloat16; with amp-bf16 forward and loss are under
-autocast. On a CPU dp and tp are on tensors with values, so take as much memory as they say; all else is on fake ones.
+autocast, with tp a GPU's lists of operations on a CPU (bench/pytorch_autocast.py). On a CPU dp and tp are on tensors with values, so take as
+much memory as they say; all else is on fake ones.
 
 With --device cuda the fakes are of a GPU, which need not be there (the recorder answers for it): with a GPU's kernels for norms, pooling and
 attention, which snsim's llm networks have with gpu=1. Sums of gradients are apart there too, as under every mode; PyTorch adds in place where
@@ -53,6 +54,7 @@ except ImportError as error:
 from torch.nn import functional as F
 
 sys.path[:0] = [os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, *folder) for folder in (("python",), ("tests", "python"))]
+import pytorch_autocast
 import pytorch_memory
 import sharded
 import snsim
@@ -70,6 +72,8 @@ A = "llm:4,512,8,8,1408,1024"
 B = "llm:3,1024,16,4,2816,32000"
 C = "llm:8,1024,16,4,2816,32000"
 D = "llm:6,512,8,8,1408,4096"
+PHI = "phi3:layers=2,hidden=512,heads=8,kv_heads=4,ffn=1408,vocabulary=2048"
+GEMMA = "gemma2:layers=2,hidden=512,heads=8,kv_heads=4,ffn=1408,vocabulary=2048,head=64"
 T = " --norms transformers"
 MASTER = " --precision bf16-master"
 ON_GPU = [
@@ -157,6 +161,22 @@ ON_CPU = [
     ("llama3:1b,layers=2,hidden=256,heads=8,ffn=704,vocabulary=8192", 1, 16, "tp=2 --optimizer momentum"),
     ("llama3:1b,layers=2,hidden=256,heads=8,ffn=704,vocabulary=8192", 1, 16, "fsdp=2,tp=2"),
     ("llama:layers=2,hidden=512,heads=8,ffn=1408,vocabulary=2048", 2, 512, "tp=2 --recompute units"),
+    ("llama:layers=2,hidden=512,heads=8,ffn=1408,vocabulary=2048", 2, 512, "tp=2,sequence=whole"),
+    (PHI, 2, 512, "tp=2"),
+    (PHI, 2, 512, "tp=4"),
+    (PHI, 2, 512, "tp=2 --recompute units"),
+    (PHI, 2, 512, "tp=4 --recompute selective"),
+    (PHI, 2, 512, "tp=4,sequence=whole"),
+    (GEMMA, 2, 512, "tp=2,sequence=whole"),
+    (GEMMA, 2, 512, "tp=4,sequence=whole"),
+    ("llm:2,512,8,8,1408,2048", 2, 512, "tp=2 --precision amp-bf16"),
+    ("llm:2,512,8,8,1408,2048", 2, 512, "tp=4 --precision amp-bf16"),
+    ("llm:2,512,8,8,1408,2048", 2, 512, "tp=2,sequence=whole --precision amp-bf16"),
+    ("llm:2,512,8,8,1408,2048", 2, 512, "tp=2,loss=whole --precision amp-bf16"),
+    ("llm:3,256,8,4,704,512", 2, 128, "fsdp=2,tp=2 --precision amp-bf16"),
+    ("llama:layers=2,hidden=512,heads=8,ffn=1408,vocabulary=2048", 2, 512, "tp=2 --precision amp-bf16"),
+    (PHI, 2, 512, "tp=4 --precision amp-bf16"),
+    (GEMMA, 2, 512, "tp=2,sequence=whole --precision amp-bf16"),
 ]
 TABLE = [(*what, f"--device {device} --parallel {more}") for device, rows in (("cuda", ON_GPU), ("cpu", ON_CPU)) for *what, more in rows]
 
@@ -194,6 +214,8 @@ def start_peak(tracker):
 
 def computing(options):
     """The context of forward and loss."""
+    if options.device == "cpu":
+        return pytorch_autocast.autocast(options.precision)
     return torch.autocast("cuda", torch.bfloat16) if options.precision == "amp-bf16" else contextlib.nullcontext()
 
 
@@ -438,11 +460,9 @@ def answer(options):
         fail(2, error)
     if mesh.tp > 1 and not options.net.startswith(("llm:", *LLAMAS)):
         fail(2, f"tp is measured of llm networks, {', '.join(LLAMAS)}, and {options.net} is none")
-    if mesh.tp > 1 and not mesh.splits_sequence and not options.net.startswith("llm:"):
-        fail(2, f"sequence=whole is measured of llm networks, and {options.net} is none")
     if options.device == "cuda" and mesh.tp > 1:
         fail(2, "--device cuda measures no tp, which needs tensors with values")
-    if options.device == "cpu" and options.precision == "amp-bf16":
+    if options.device == "cpu" and options.precision == "amp-bf16" and mesh.tp == 1:
         fail(2, "autocast is a GPU's: --device cuda")
     if options.recorded and options.accumulate > 1:
         fail(2, "a recording of several micro-batches is refused of several GPUs")

@@ -128,23 +128,41 @@ def split(net, of_ranks, splits_loss):
     parallelize_module(net.module, of_ranks, {name: how for name, how in around.items() if hasattr(net.module, name)})
 
 
-def split_llama(net, of_ranks, splits_loss):
-    """The same of transformers' Llama and its like, whose modules are called with names. A rank has no positions but its own to count."""
-    whole = {"input_kwarg_layouts": {"hidden_states": Shard(1)}, "desired_input_kwarg_layouts": {"hidden_states": Replicate()}}
-    columns = {name: ColwiseParallel() for name in ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "mlp.gate_proj", "mlp.up_proj")}
-    rows = {name: RowwiseParallel(output_layouts=Shard(1)) for name in ("self_attn.o_proj", "mlp.down_proj")}
-    between = {"input_layernorm": SequenceParallel(), "post_attention_layernorm": SequenceParallel(),
-               "self_attn": PrepareModuleInput(**whole),
-               "mlp": PrepareModuleInput(input_layouts=(Shard(1),), desired_input_layouts=(Replicate(),))}
+def lay_out_by_rank(net, ranks):
+    """Phi-3's products of several things: the rows of each so that a rank's part has its heads' queries, keys and values, and its features of
+    gate and up; then its modules cut what they have by what they are told is theirs."""
+    of = net.module.config
+    head, heads, keys = of.hidden_size // of.num_attention_heads, of.num_attention_heads, of.num_key_value_heads
     for block in net.blocks:
-        parallelize_module(block, of_ranks, columns | rows | between)
-    parallelize_module(net.module, of_ranks, {
-        "model.embed_tokens": RowwiseParallel(input_layouts=Replicate(), output_layouts=Shard(1)), "model.norm": SequenceParallel(),
-        "lm_head": ColwiseParallel(input_layouts=Shard(1), output_layouts=Shard(-1) if splits_loss else Replicate(),
-                                   use_local_output=not splits_loss)})
+        for product, sizes in ((block.self_attn.qkv_proj, (heads * head, keys * head, keys * head)),
+                               (block.mlp.gate_up_proj, (of.intermediate_size, of.intermediate_size))):
+            parts = [each.chunk(ranks) for each in product.weight.data.split(sizes)]
+            product.weight.data = torch.cat([each for of_a_rank in zip(*parts) for each in of_a_rank])
+        block.self_attn.num_key_value_heads = keys // ranks
+    of.num_attention_heads, of.num_key_value_heads = heads // ranks, keys // ranks
+
+
+def split_llama(net, of_ranks, mesh):
+    """The same of transformers' Llama and its like, whose modules are called with names. A rank has no positions but its own to count; what
+    norms make is added to a rank's tensors in Gemma 2."""
+    if net.module.config.model_type == "phi3":
+        lay_out_by_rank(net, of_ranks.size())
+    lies = Shard(1) if mesh.splits_sequence else Replicate()
+    whole = {"input_kwarg_layouts": {"hidden_states": lies}, "desired_input_kwarg_layouts": {"hidden_states": Replicate()}}
+    between = {"self_attn": PrepareModuleInput(**whole), "mlp": PrepareModuleInput(input_layouts=(lies,), desired_input_layouts=(Replicate(),))}
+    for block in net.blocks:
+        products = {name: RowwiseParallel(output_layouts=lies) if name.endswith(("o_proj", "down_proj")) else ColwiseParallel()
+                    for name, each in block.named_modules() if isinstance(each, nn.Linear)}
+        norms = {name: SequenceParallel(use_local_output=True) for name, _ in block.named_children()
+                 if name.endswith("layernorm") and mesh.splits_sequence}
+        parallelize_module(block, of_ranks, products | norms | between)
+    around = {"model.embed_tokens": RowwiseParallel(input_layouts=Replicate(), output_layouts=lies),
+              "lm_head": ColwiseParallel(input_layouts=lies, output_layouts=Shard(-1) if mesh.splits_loss else Replicate(),
+                                         use_local_output=not mesh.splits_loss)}
+    parallelize_module(net.module, of_ranks, around | ({"model.norm": SequenceParallel()} if mesh.splits_sequence else {}))
     if net.module.config.tie_word_embeddings:
         net.module.lm_head.weight = net.module.model.embed_tokens.weight
-    net.positions = True
+    net.positions = mesh.splits_sequence
 
 
 def split_products(net, of_ranks, splits_loss):
@@ -193,8 +211,10 @@ def lay_out(net, mesh, ranks, low, recompute=None, replicate=nn.parallel.Distrib
         return replicate(net.module, bucket_cap_mb=float(bucket) if bucket else None,
                          gradient_as_bucket_view=mesh.keys.get("view") == "yes")
     if mesh.tp > 1:
-        how = split_llama if net.kind == "labelled" else split if mesh.splits_sequence else split_products
-        how(net, ranks["tp"], mesh.splits_loss)
+        if net.kind == "labelled":
+            split_llama(net, ranks["tp"], mesh)
+        else:
+            (split if mesh.splits_sequence else split_products)(net, ranks["tp"], mesh.splits_loss)
     if mesh.sharded:
         shard(net, mesh, ranks["dp", "fsdp"] if mesh.dp > 1 else ranks["fsdp"], low)
     return net.module

@@ -1,7 +1,6 @@
 """The networks of bench/pytorch_parallel.py, by snsim's names: torchtitan's Llama (`llm:..`), torchvision's, transformers' Llama
 and GPT-2, and `stack:LAYERS,D`, which snsim has not: FCs of uneven sizes with biases. Each knows its blocks, which are the groups of
 fully_shard, and what an iteration computes."""
-import functools
 
 import torch
 from torch import nn
@@ -93,8 +92,8 @@ class Stack(nn.Module):
 
 # ---- those of transformers ----
 
-LLAMAS = ("llama", "llama3", "mistral", "qwen2.5")
-LLAMA = {"layers": 32, "hidden": 4096, "heads": 32, "kv_heads": 0, "ffn": 11008, "vocabulary": 32000}
+LLAMAS = ("llama", "llama3", "mistral", "qwen2.5", "phi3", "gemma2")
+LLAMA = {"layers": 32, "hidden": 4096, "heads": 32, "kv_heads": 0, "ffn": 11008, "vocabulary": 32000, "head": 0}
 GPT2 = {"layers": 12, "hidden": 768, "heads": 12, "ffn": 0, "vocabulary": 50257, "positions": 1024}
 
 
@@ -106,16 +105,19 @@ def keys_of(name, rest, defaults):
 
 
 def llama(family, rest):
-    """Llama, and those that are made of the same parts: Mistral without its window, Qwen2. The head of llama3:1b has the table's weights."""
+    """Llama, and those that are made of the same parts: Mistral and Phi-3 without their windows, Qwen2, Gemma 2 with the attention that it has
+    unless told otherwise. The head of llama3:1b has the table's weights, and so has Gemma 2's."""
     import transformers
-    config, model = {"mistral": (functools.partial(transformers.MistralConfig, sliding_window=None), transformers.MistralForCausalLM),
-                     "qwen2.5": (transformers.Qwen2Config, transformers.Qwen2ForCausalLM)}.get(
-                         family, (transformers.LlamaConfig, transformers.LlamaForCausalLM))
-    tied = family == "llama3" and rest.startswith("1b,")
-    of = keys_of(family, rest.removeprefix("1b,") if tied else rest, LLAMA)
-    return model(config(num_hidden_layers=of["layers"], hidden_size=of["hidden"], num_attention_heads=of["heads"],
-                        num_key_value_heads=of["kv_heads"] or of["heads"], intermediate_size=of["ffn"], vocab_size=of["vocabulary"],
-                        use_cache=False, tie_word_embeddings=tied, attn_implementation="sdpa"))
+    kind = {"mistral": "Mistral", "qwen2.5": "Qwen2", "phi3": "Phi3", "gemma2": "Gemma2"}.get(family, "Llama")
+    small = family == "llama3" and rest.startswith("1b,")
+    of = keys_of(family, rest.removeprefix("1b,") if small else rest, LLAMA)
+    more = {"mistral": {"sliding_window": None}, "phi3": {"pad_token_id": 0},
+            "gemma2": {"head_dim": of["head"] or of["hidden"] // of["heads"]}}.get(family, {})
+    config = getattr(transformers, f"{kind}Config")(
+        num_hidden_layers=of["layers"], hidden_size=of["hidden"], num_attention_heads=of["heads"], num_key_value_heads=of["kv_heads"] or of["heads"],
+        intermediate_size=of["ffn"], vocab_size=of["vocabulary"], use_cache=False, tie_word_embeddings=small or family == "gemma2",
+        attn_implementation="eager" if family == "gemma2" else "sdpa", **more)
+    return getattr(transformers, f"{kind}ForCausalLM")(config)
 
 
 def gpt2(rest, dropout):
@@ -172,7 +174,7 @@ class Trained:
             self.kind, self.module = "images", torchvision.models.get_model(torchvision_name(name), weights=None)
             self.blocks = torchvision_blocks(torchvision_name(name), self.module)
         else:
-            raise ValueError(f"{name} is none of llm:.., stack:.., llama:.., llama3:1b,.., mistral:.., qwen2.5:.., gpt2:.., tv_resnet50 and its like, tv_vgg16, vit_b_16")
+            raise ValueError(f"{name} is none of llm:.., stack:.., llama:.., llama3:1b,.., mistral:.., qwen2.5:.., phi3:.., gemma2:.., gpt2:.., tv_resnet50 and its like, tv_vgg16, vit_b_16")
 
     def batch(self, count, sequence, image):
         if self.kind in ("tokens", "labelled"):
@@ -180,11 +182,21 @@ class Trained:
         values = torch.randn(count, 3, image, image) if self.kind == "images" else torch.randn(count, self.width)
         return values, torch.zeros(count, dtype=torch.int64)
 
+    def of_all_positions(self, given):
+        """What the model would make of the positions that a rank has: numbers, and masks of Gemma 2."""
+        positions = torch.arange(given.shape[1])[None]
+        if self.module.config.model_type != "gemma2":
+            return {"position_ids": positions}
+        from transformers.masking_utils import create_causal_mask, create_sliding_window_causal_mask
+        of = {"config": self.module.config, "inputs_embeds": torch.empty(*given.shape, 0), "attention_mask": None, "cache": None,
+              "position_ids": positions}
+        masks = {"full_attention": create_causal_mask(**of), "sliding_attention": create_sliding_window_causal_mask(**of)}
+        return {"position_ids": positions, "attention_mask": masks}
+
     def loss(self, wrapped, given, labels, dtype):
         """Of the module as it is wrapped; `dtype`: of the values it is given."""
         if self.kind == "labelled":
-            more = {"position_ids": torch.arange(given.shape[1])[None]} if self.positions else {}
-            return wrapped(input_ids=given, labels=labels, **more).loss
+            return wrapped(input_ids=given, labels=labels, **(self.of_all_positions(given) if self.positions else {})).loss
         out = wrapped(given.to(dtype) if given.is_floating_point() else given)
         if self.kind == "tokens":
             out, labels = out.flatten(0, 1), labels.flatten()

@@ -281,15 +281,35 @@ static void access_scratch(maker *m, uint32_t layer, uint64_t bytes) {
   sn__edit_access(&m->e, sn__edit_tensor(&m->e, layer, SN_PORT_LOSS, SN_SCRATCH, bytes), SN_WRITE);
 }
 
+/* Autocast casts what the log-softmax of narrow logits has made to four bytes, which is saved. */
+static bool casts_loss(const maker *m, uint32_t layer) {
+  return sn_route_rule(m->whole, layer) == &m->whole->dialect->rules[SN_FORM_CAST_LOSS];
+}
+
+static void access_loss_forward(maker *m, uint32_t layer, uint64_t logits, uint64_t positions, uint64_t width) {
+  int copies = width == 4 ? 1 : WIDE_COPIES - casts_loss(m, layer); /* before the cast there was one more */
+  for (int i = 0; i < copies; i++) access_scratch(m, layer, 4 * logits);
+  access_scratch(m, layer, FORWARD_ROW * positions);
+}
+
+/* In the width of what was saved; the step's own gradient and scratch are narrow where that was cast, three are not. */
+static void access_loss_backward(maker *m, uint32_t layer, uint64_t logits, uint64_t positions, uint64_t width) {
+  bool cast = casts_loss(m, layer);
+  uint64_t saved = cast ? 4 : width;
+  access_scratch(m, layer, cast ? (3 * saved - 2 * width) * logits : width * logits);
+  access_scratch(m, layer, (BACKWARD_ROW + 2 * saved) * positions + saved);
+}
+
 /* What it makes and drops beside, where logits are split. */
 static void access_loss(maker *m, uint32_t layer, bool forward) {
   const sn_shape out = layer_of(m, layer)->out;
   uint64_t positions = (uint64_t)out.n * out.h * out.w, logits = positions * out.c / m->ranks;
   uint64_t width = bytes_of(m, m->whole->output[layer_of(m, layer)->first_output]) / (positions * out.c);
   if (layout_of(m, layer)->layout == SN__WHOLE) return;
-  access_scratch(m, layer, forward ? 4 * logits : width * logits);
-  for (int i = 1; forward && width < 4 && i < WIDE_COPIES; i++) access_scratch(m, layer, 4 * logits);
-  access_scratch(m, layer, forward ? FORWARD_ROW * positions : (BACKWARD_ROW + 2 * width) * positions + width);
+  if (forward)
+    access_loss_forward(m, layer, logits, positions, width);
+  else
+    access_loss_backward(m, layer, logits, positions, width);
 }
 
 /* ---- passes ---- */
