@@ -102,9 +102,14 @@ def own_times(calls: Calls, composed: Composed) -> List[Kernel]:
 
 
 def operator_of(call: Call, composed: Composed) -> Optional[Call]:
-    """The outermost that is not composed of others; of none the innermost."""
+    """The outermost that is not composed of others; of none the innermost. What an operator in place clones, autograd keeps for backward:
+    that is an operation of its own."""
     around = [c for c in call.outward() if c.name.startswith("aten::")]
-    return next((c for c in reversed(around) if not composed(c.name[6:])), around[0] if around else None)
+    for place in reversed(range(len(around))):
+        if not composed(around[place].name[6:]):
+            kept = place > 0 and around[place].name.endswith("_") and around[place - 1].name == "aten::clone"
+            return around[place - 1 if kept else place]
+    return around[0] if around else None
 
 
 def operation_of(call: Optional[Call], composed: Composed) -> Optional[Operation]:

@@ -69,6 +69,15 @@ class ByHand(unittest.TestCase):
             made.kernel(ts, 4, External_id=number)
         self.assertEqual(made.kinds(), {"dense_fwd": (2, 8), "cast": (1, 4)})
 
+    def test_what_is_cloned_for_backward_is_a_copy(self):
+        made = Trace()
+        made.call("aten::silu_", 0, 50, 1)
+        made.call("aten::clone", 1, 20, 2)
+        made.call("aten::copy_", 2, 10, 3)
+        made.kernel(100, 3, External_id=3)
+        made.kernel(110, 5, External_id=1)
+        self.assertEqual(made.kinds(), {"copy": (1, 3), "elementwise": (1, 5)})
+
     def test_products(self):
         made = Trace()
         made.call("aten::linear", 0, 50, 1)
@@ -144,7 +153,7 @@ class OnTheCpu(unittest.TestCase):
                    for made in [profiled.operator_of(k.call, pytorch_kinds.composed)]}
         found = [kind for _, kind in callers]
         for kind in sorted(set(recorded)):
-            if kind.split("_")[0] in ("dense", "dw", "grouped", "stem", "bn", "ln", "product", "bmm", "softmax", "pool"):
+            if kind.split("_")[0] in ("dense", "dw", "grouped", "stem", "bn", "ln", "product", "bmm", "softmax", "pool", "copy", "cast", "reduce"):
                 self.assertEqual(found.count(kind), recorded.count(kind), kind)
         return set(found)
 
