@@ -79,15 +79,17 @@ class Calls:
         self.all.append(call)
         self.by_number[args.get("External id", 0)] = call
 
-    def of(self, args: Dict[str, Any]) -> Optional[Call]:
-        """What launched a kernel: by the number that the profiler gave both, else by the time of its launch."""
-        return self.by_number.get(args.get("External id", -1)) or self.by_launch.get(args.get("correlation", -1))
-
 
 def kernels_of(events: List[Dict[str, Any]], calls: Calls) -> List[Kernel]:
-    """In order of time."""
-    found = [Kernel(e["name"], e["ts"], e["dur"], e["cat"], calls.of(e.get("args", {})))
-             for e in events if e.get("cat") in ON_DEVICE and e.get("ph") == "X"]
+    """In order of time. Profilers give a kernel the number of the call that launched it; older ones its launch's alone, which is then
+    looked for by its time."""
+    ran = [(e, e.get("args", {})) for e in events if e.get("cat") in ON_DEVICE and e.get("ph") == "X"]
+    numbered = any(args.get("External id") != args.get("correlation") for _, args in ran)
+
+    def call_of(args: Dict[str, Any]) -> Optional[Call]:
+        named = calls.by_number.get(args.get("External id", -1)) if numbered else None
+        return named or calls.by_launch.get(args.get("correlation", -1))
+    found = [Kernel(e["name"], e["ts"], e["dur"], e["cat"], call_of(args)) for e, args in ran]
     return sorted(found, key=lambda kernel: kernel.begin)
 
 

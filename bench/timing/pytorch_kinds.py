@@ -60,10 +60,9 @@ class Training:
     def __init__(self, name, batch, size, form, device):
         torch.manual_seed(1)
         self.device = device
-        with torch.device(device):
-            model = training.built(training.known_name(name), size).train()
-            self.images = torch.randn(batch, 3, size, size)
-            self.labels = torch.zeros(batch, dtype=torch.int64)
+        model = training.built(training.known_name(name), size).to(device).train()
+        self.images = torch.randn(batch, 3, size, size, device=device)
+        self.labels = torch.zeros(batch, dtype=torch.int64, device=device)
         self.parameters = sum(p.numel() for p in model.parameters())
         _, self.step = training.as_today(model, form, device)
 

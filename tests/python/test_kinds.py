@@ -106,6 +106,16 @@ class ByHand(unittest.TestCase):
         made.kernel(110, 5, correlation=78)
         self.assertEqual(made.kinds(), {"elementwise": (1, 3), "untold": (1, 5)})
 
+    def test_a_number_that_is_the_launchs_is_no_calls(self):
+        made = Trace()
+        made.call("aten::relu", 0, 10, 1)
+        made.call("aten::bmm", 20, 10, 2, [[8, 4, 4], [8, 4, 4]])
+        made.launch(5, 2)
+        made.launch(25, 1)
+        made.kernel(100, 3, External_id=2, correlation=2)
+        made.kernel(110, 5, External_id=1, correlation=1)
+        self.assertEqual(made.kinds(), {"elementwise": (1, 3), "bmm": (1, 5)})
+
     def test_what_no_operator_launched_is_told_apart(self):
         made = Trace()
         made.call("mylib::conv", 0, 10, 1)
