@@ -78,6 +78,13 @@ class ByHand(unittest.TestCase):
         made.kernel(110, 5, External_id=1)
         self.assertEqual(made.kinds(), {"copy": (1, 3), "elementwise": (1, 5)})
 
+    def test_an_indexs_backward(self):
+        made = Trace()
+        made.call("IndexBackward0", 0, 50, 1)
+        made.call("aten::_index_put_impl_", 1, 20, 2)  # of fakes it is index_put
+        made.kernel(100, 3, External_id=2)
+        self.assertEqual(made.kinds(), {"index": (1, 3)})
+
     def test_products(self):
         made = Trace()
         made.call("aten::linear", 0, 50, 1)
