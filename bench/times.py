@@ -6,7 +6,8 @@
     python3 bench/times.py FOLDER --fit                and with a factor for each group of kinds, families held out (needs numpy)
     python3 bench/times.py FOLDER --constants ''         instead: errors with each constant and without (needs build/bench/bench_times)
 
-A network is recorded once, as its table was made (bench/timing/recorder.py, in a Python that has torch and timm: --python),
+A network is recorded once, as its table was made (bench/timing/recorder.py; `amp` in a table's name is timm's training of its day, `bf16` and `fp32`
+are PyTorch's as it starts today, as scripts/validate-gpu leaves them; in a Python that has torch and timm: --python),
 and kept in --cache; what is interrupted goes on where it was. Then `snsim` is asked for each row. What could not be recorded
 is listed with its reason, which stands in a file beside the recordings: deleted, it is tried again.
 

@@ -11,7 +11,8 @@ NOTHING = ("empty", "new_empty", "new_empty_strided", "empty_like", "as_strided_
 COPIES = ("clone", "cat", "stack", "copy_", "constant_pad_nd", "roll", "slice_backward", "select_backward", "unfold_backward",
           "split_with_sizes_copy", "flip", "repeat", "im2col", "col2im", "reflection_pad2d", "reflection_pad2d_backward")
 REDUCTIONS = ("mean", "sum", "linalg_vector_norm", "var_mean", "var", "std", "amax", "max", "nll_loss_forward", "nll_loss_backward")
-INDEXED = ("index", "index_put", "index_select", "gather", "scatter_add_", "embedding", "topk", "sort", "index_put_")
+INDEXED = ("index", "index_put", "index_select", "gather", "scatter_add_", "embedding", "topk", "sort", "index_put_",
+           "_index_put_impl_")
 POOLS = ("max_pool2d_with_indices", "avg_pool2d", "_adaptive_avg_pool2d", "upsample_nearest2d", "upsample_bilinear2d", "upsample_bicubic2d")
 BN = ("cudnn_batch_norm", "native_batch_norm", "_native_batch_norm_legit")
 

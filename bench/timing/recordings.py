@@ -14,6 +14,7 @@ from typing import Any, Dict, Iterable, List
 from .rows import Row
 
 RECORDER = pathlib.Path(__file__).with_name("recorder.py")
+MOST_SECONDS = 900
 
 
 def default_folder() -> pathlib.Path:
@@ -43,19 +44,19 @@ class Recordings:
     def missing(self, rows: Iterable[Row]) -> List[Row]:
         return list({row.key: row for row in rows if not self.has(row) and not self.failed(row)}.values())
 
-    def make(self, rows: Iterable[Row], jobs: int, python: str) -> None:
-        """Records what is missing by so many processes."""
+    def make(self, rows: Iterable[Row], jobs: int, python: str, seconds: int = MOST_SECONDS) -> None:
+        """Records what is missing by so many processes, each network in so many seconds at most."""
         todo: "queue.Queue[Row]" = queue.Queue()
         for row in self.missing(rows):
             todo.put(row)
         count = todo.qsize()
-        threads = [threading.Thread(target=self._work, args=(todo, count, python)) for _ in range(min(jobs, count))]
+        threads = [threading.Thread(target=self._work, args=(todo, count, python, seconds)) for _ in range(min(jobs, count))]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
 
-    def _work(self, todo: "queue.Queue[Row]", count: int, python: str) -> None:
+    def _work(self, todo: "queue.Queue[Row]", count: int, python: str, seconds: int) -> None:
         worker = subprocess.Popen([python, str(RECORDER)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         assert worker.stdin and worker.stdout
         while True:
@@ -64,7 +65,7 @@ class Recordings:
             except queue.Empty:
                 break
             began = time.monotonic()
-            worker.stdin.write(json.dumps(self._job(row)) + "\n")
+            worker.stdin.write(json.dumps(self._job(row, seconds)) + "\n")
             worker.stdin.flush()
             line = worker.stdout.readline()
             failed = json.loads(line)["failed"] if line else "the recorder ended"
@@ -76,5 +77,6 @@ class Recordings:
         worker.stdin.close()
         worker.wait()
 
-    def _job(self, row: Row) -> Dict[str, Any]:
-        return {"kind": "train" if row.train else "infer", "model": row.model, "size": row.size, "path": str(self.path(row))}
+    def _job(self, row: Row, seconds: int) -> Dict[str, Any]:
+        return {"kind": "train" if row.train else "infer", "form": row.form, "model": row.model, "size": row.size, "path": str(self.path(row)),
+                "seconds": seconds}

@@ -19,11 +19,12 @@ class Row(NamedTuple):
     size: int    # of an image's side
     speed: float  # images a second
     parameters: float  # millions, to two digits
+    form: str = "amp"  # as timm trained and inferred; bf16, fp32: as PyTorch starts today (training.py)
 
     @property
     def key(self) -> str:
         """Of a recording: rows of two cards share it."""
-        return f"{'train' if self.train else 'infer'}-{self.model}-{self.size}"
+        return f"{'train' if self.train else 'infer'}-{self.model}-{self.size}{'' if self.form == 'amp' else '-' + self.form}"
 
     @property
     def ms(self) -> float:
@@ -37,10 +38,11 @@ def family(model: str) -> str:
 
 def table(path: pathlib.Path) -> List[Row]:
     """The file's name says the rest: train-rtx3090-amp-nchw.csv."""
-    kind, gpu = path.stem.split("-")[:2]
+    kind, gpu, form = path.stem.split("-")[:3]
     with open(path, newline="") as file:
         return [Row(path.stem, r["model"], kind == "train", gpu, int(float(r[f"{kind}_batch_size"])),
-                    int(float(r[f"{kind}_img_size"])), float(r[f"{kind}_samples_per_sec"]), float(r["param_count"])) for r in csv.DictReader(file)]
+                    int(float(r[f"{kind}_img_size"])), float(r[f"{kind}_samples_per_sec"]), float(r["param_count"]), form)
+                for r in csv.DictReader(file)]
 
 
 def tables(paths: Iterable[pathlib.Path]) -> List[Row]:

@@ -10,7 +10,9 @@ import sys
 import tempfile
 import time
 
-PARTS = ("tests", "memory", "predict", "same", "fastest", "pytorch", "largest", "dialect", "kernels", "rates")
+import network_times
+
+PARTS = ("tests", "memory", "predict", "same", "fastest", "pytorch", "largest", "dialect", "kernels", "rates", "times")
 KEYS = ("part", "net", "batch", "tf32", "benchmark", "precision", "side", "strategy", "modules")
 TOLD = tuple(key for key in KEYS if key not in ("tf32", "benchmark"))  # of a measurement, by its name
 UNCALIBRATED = ("baseline", "liveness", "liveness+offload", "superneurons")
@@ -275,6 +277,14 @@ class Bench:
         except Failed as failed:
             return {"trained": False, "why": str(failed)}
         return {"trained": True, "images_per_second": run["results"][0]["images_per_second"]}
+
+    def times(self):
+        self.rows.pop(key_of({"part": "times"}), None)
+        try:
+            network_times.measure(self, Failed)
+        except Failed as failed:
+            say(f"times: failed: {failed}")
+            self.keep({"part": "times", "failed": str(failed)})
 
     def dialect(self):
         if not self.profile:

@@ -3,6 +3,7 @@ has no line; what failed has its message."""
 import statistics
 
 from measure import TOLD
+import report_times
 
 MIB = 2**20
 MATH = {False: "fp32", True: "TF32"}
@@ -237,6 +238,11 @@ def shortage_found(rows):
     return verdict("; ".join(texts), not any(case["found"] == "needs all that it takes" for case in cases))
 
 
+def kinds_found(rows):
+    found = report_times.found(rows)
+    return verdict(*found) if found else None
+
+
 AIMS = (
     ("a", "all strategies give the same bits, and agree with the reference", conformity),
     ("b", "pool exact, device bytes within 2 %", bytes_found),
@@ -248,6 +254,7 @@ AIMS = (
     ("f", "each attention by the kernel that the recorder takes, which keeps as many bytes", attention_found),
     ("f", "cuDNN's workspaces as the row `pytorch` has them", workspaces_found),
     ("f", "a workspace is never needed: where memory is short PyTorch takes another algorithm", shortage_found),
+    ("g", "times from recordings within 12 % (median) on a card of which nothing was fitted", kinds_found),
 )
 
 
@@ -410,8 +417,8 @@ def text(lines, known=None, profile=None):
     """The page. A profile is shown beside the known one."""
     rows = Rows(lines)
     machine = rows.of("machine")[0]
-    frameworks = sorted({f"{row['framework']} (CUDA {row['cuda']}, cuDNN {row['cudnn']})" for row in rows.of("pytorch") + rows.of("kernels") + [
-        dict(row["pytorch"]) | {"part": "pytorch"} for row in rows.of("dialect")] if "cuda" in row})
+    with_pytorch = [row for part in ("pytorch", "kernels", "times") for row in rows.of(part)] + [row["pytorch"] for row in rows.of("dialect")]
+    frameworks = sorted({f"{row['framework']} (CUDA {row['cuda']}, cuDNN {row['cudnn']})" for row in with_pytorch if "cuda" in row})
     aims = [(f"{letter}: {aim}", judge(rows) or "not measured") for letter, aim, judge in AIMS]
     head = f"# Predicted and measured on {machine['hardware']}\n\n{machine['date']} UTC, {machine['version']}; {machine['device']}"
     return (head + (f"; {', '.join(frameworks)}" if frameworks else "") + ".\n"
@@ -429,4 +436,5 @@ def text(lines, known=None, profile=None):
             + section("Attention's kernels", attention_note(rows), attention_table(rows))
             + section("What convolutions take beside their results", workspaces_table(rows))
             + section("Where memory is short", shortage_table(rows))
+            + section("Times by kind of kernel, from recordings", *report_times.tables(rows, table))
             + section("What failed", failures(rows)))

@@ -13,7 +13,10 @@ sys.path.insert(0, str(ROOT / "scripts" / "gpu"))
 
 import device_profile  # noqa: E402
 import measure  # noqa: E402
+import network_times  # noqa: E402
 import report  # noqa: E402
+import report_times  # noqa: E402
+from timing import rows as rows_of_timm  # noqa: E402
 
 NETS = ("tests/nets/tiny.json:2", "tests/nets/small_inception.json:2")
 
@@ -39,8 +42,8 @@ def check_lines(folder):
     by_part = {}
     for line in lines_of(folder):
         by_part.setdefault(line["part"], []).append(line)
-    assert set(by_part) == {"machine", "memory", "calibrate", "carried", "same", "fastest", "pytorch", "dialect", "kernels", "rates"}, set(by_part)
-    assert all("failed" in line for line in by_part["memory"] + by_part["pytorch"] + by_part["dialect"] + by_part["kernels"] + by_part["rates"])  # there is no PyTorch
+    assert set(by_part) == {"machine", "memory", "calibrate", "carried", "same", "fastest", "pytorch", "dialect", "kernels", "rates", "times"}, set(by_part)
+    assert all("failed" in line for part in ("memory", "pytorch", "dialect", "kernels", "rates", "times") for line in by_part[part])  # there is no PyTorch
     assert len(by_part["carried"]) == 2 and len(by_part["calibrate"]) == 4  # the second network, without TF32 and with it
     for line in by_part["same"] + by_part["fastest"]:
         assert len(line["results"]) == 13 and "failed" not in line, line
@@ -122,6 +125,61 @@ def lines_by_hand(folder):
     return {key: row for key, row in rows.items() if "failed" not in row}
 
 
+def times_row(net, ms, predicted_ms, kinds):
+    """`kinds`: measured and predicted ms; half a millisecond of it without a kernel."""
+    return {"part": "times", "net": net, "batch": 8, "size": 64, "precision": "bf16", "iteration_ms": ms, "busy_ms": ms - 0.5, "idle_ms": 0.5,
+            "host_bound": False, "images_per_second": 8e3 / ms, "parameters": 1_230_000, "framework": "PyTorch 2.11", "cuda": "13.0", "cudnn": 91900,
+            "kinds": {kind: {"ms": theirs, "kernels": 1} for kind, (theirs, _) in kinds.items()},
+            "predicted": {"iteration_ms": predicted_ms, "kinds": {kind: {"ms": ours, "operations": 1} for kind, (_, ours) in kinds.items()}}}
+
+
+def check_times():
+    """Two networks 10 % below and 30 above, one with what it was not predicted for; kinds by their sums, and those too short to count."""
+    rows = [times_row("a", 10.0, 9.0, {"dense_fwd": (8.0, 6.0), "untold": (0.05, 0.0)}),
+            times_row("b", 10.0, 13.0, {"dense_fwd": (4.0, 9.0), "bn_fwd": (5.0, 4.0)}), times_row("c", 20.0, 1.0, {}) | {"refused": "another network"}]
+    del rows[2]["predicted"]
+    found = report.Rows({str(number): row for number, row in enumerate(rows)})
+    text, met = report_times.found(found)
+    assert not met and text == ("2 trainings: median 20.0 %, nine of ten within 30.0 %, mean +10.0 %, worst +30.0 % (b, bf16); times of 2 kinds: "
+                                "median 22.5 %, nine of ten within 25.0 %, mean +2.5 %, worst +25.0 % (dense_fwd)"), text
+    page = "".join(report_times.tables(found, report.table))
+    for line in ("| a, 8, bf16 | 10.00 | 9.00 | -10.0 % | 9.50 | 0.50 | 0.05 |", "| c, 8, bf16 | 20.00 | another network | - | 19.50 | 0.50 | 0.00 |",
+                 "| dense_fwd | 2 | 12.00 | 15.00 | 1.25 | 1.50 |", "| bn_fwd | 1 | 5.00 | 4.00 | 0.80 | 0.80 |",
+                 "| no kernel | 2 | 1.00 | 3.00 | 3.00 | 3.00 |"):
+        assert line in page, f"{line!r} is not in\n{page}"
+    assert report_times.found(report.Rows({})) is None and report_times.tables(report.Rows({}), report.table) == [""]
+
+
+def check_tables(place):
+    """What bench/times.py reads."""
+    rows = {"machine": {"part": "machine", "profile": "h200"}, "a": times_row("a", 10.0, 9.0, {}), "b": {"part": "times", "failed": "x"}}
+    network_times.write_tables(place, rows)
+    (path,) = (place / "times").iterdir()
+    assert path.name == "train-h200-bf16-nchw.csv", path
+    (row,) = rows_of_timm.table(path)
+    assert (row.gpu, row.form, row.key, row.ms, row.parameters) == ("h200", "bf16", "train-a-64-bf16", 10.0, 1.23), row
+
+
+class Measuring:
+    """A Python that says of a network that it took so long, and ends at the network `dies`."""
+
+    def __init__(self, place):
+        self.program, self.profile, self.folder, self.rows = SNSIM, None, place, {}
+        script = place / "python"
+        script.write_text('#!/bin/sh\n[ "$1" = -c ] && exit 0\nfor job; do case $job in dies*) echo "last words" >&2; exit 1;; *:*) '
+                          'echo "{\\"net\\": \\"$job\\", \\"images_per_second\\": 1, \\"parameters\\": 2, \\"operators\\": []}";; esac; done\n')
+        script.chmod(0o755)
+        self.options = type("Options", (), {"python": str(script), "root": ROOT})
+
+
+def check_answers(place):
+    """Where the process ends one job has failed, and the next is asked for."""
+    jobs = [(net, 1, 64, "bf16") for net in ("a", "dies", "b", "dies", "dies", "c")]
+    found = list(network_times.answers(Measuring(place), jobs))
+    assert [answer.get("net") or answer["failed"] for answer in found] == ["a:1:64:bf16", "last words", "b:1:64:bf16", "last words", "last words",
+                                                                          "c:1:64:bf16"], found
+
+
 def check_hand(folder):
     page = report.text(lines_by_hand(folder))
     for text in ("3 tests passed; 26 trainings of 2 networks, all equal to the bit", "PyTorch 2.11 (CUDA 13.0, cuDNN 91900)", "| a product | 1.0 |", "modules eager",
@@ -182,9 +240,12 @@ def check_tries():
 
 def main():
     check_tries()
+    check_times()
     with tempfile.TemporaryDirectory() as name:
         place = pathlib.Path(name)
-        parts = "memory,predict,same,fastest,pytorch,dialect,kernels,rates"
+        check_tables(place)
+        check_answers(place)
+        parts = "memory,predict,same,fastest,pytorch,dialect,kernels,rates,times"
         validate("-b", SNSIM, "-o", place / "all", "-i", 2, "-p", parts, *NETS)
         folder = only(place / "all")
         check_lines(folder)
