@@ -100,11 +100,11 @@ def write_operators(folder, job, operators):
 
 def write_tables(folder, rows):
     """One for each form, train-h200-bf16-nchw.csv."""
-    machine = next((row for row in rows.values() if row["part"] == "machine"), {})
+    gpu = pathlib.Path(next((row["profile"] for row in rows.values() if row["part"] == "machine"), None) or "unknown").stem
     done = [row for row in rows.values() if row["part"] == "times" and "failed" not in row]
     for form in sorted({row["precision"] for row in done}):
         (folder / "times").mkdir(exist_ok=True)
-        with open(folder / "times" / f"train-{machine.get('profile') or 'unknown'}-{form}-nchw.csv", "w", newline="", encoding="utf-8") as file:
+        with open(folder / "times" / f"train-{gpu}-{form}-nchw.csv", "w", newline="", encoding="utf-8") as file:
             table = csv.writer(file)
             table.writerow(COLUMNS)
             table.writerows((row["net"], f"{row['images_per_second']:.2f}", f"{row['iteration_ms']:.3f}", row["batch"], row["size"],

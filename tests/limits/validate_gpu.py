@@ -152,7 +152,7 @@ def check_times():
 
 def check_tables(place):
     """What bench/times.py reads."""
-    rows = {"machine": {"part": "machine", "profile": "h200"}, "a": times_row("a", 10.0, 9.0, {}), "b": {"part": "times", "failed": "x"}}
+    rows = {"machine": {"part": "machine", "profile": "profiles/h200.json"}, "a": times_row("a", 10.0, 9.0, {}), "b": {"part": "times", "failed": "x"}}
     network_times.write_tables(place, rows)
     (path,) = (place / "times").iterdir()
     assert path.name == "train-h200-bf16-nchw.csv", path
