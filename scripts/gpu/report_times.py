@@ -6,19 +6,12 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.append(str(ROOT / "bench"))
 
+from page import error, percent, table  # noqa: E402
 from timing.tables import spread  # noqa: E402
 
 LIMIT = 0.12     # on a card of which no row was fitted
 COUNTS = 0.01    # of all that was measured, below which a kind's error is not said
 NO_KERNEL = "no kernel"
-
-
-def error(predicted, measured):
-    return predicted / measured - 1
-
-
-def percent(share):
-    return f"{100 * share:+.1f} %"
 
 
 def compared(rows):
@@ -83,8 +76,8 @@ def kind_lines(group):
                f"{statistics.median(ratios):.2f}" if ratios else "-")
 
 
-def tables(rows, table):
-    """By `table` of report.py: networks, then kinds by form."""
+def tables(rows):
+    """Networks, then kinds by form."""
     made = [table(["network", "measured ms", "predicted ms", "error", "kernels ran ms", "no kernel ms", "untold ms"], list(network_lines(rows)))]
     for form in sorted({row["precision"] for row in compared(rows)}):
         group = [row for row in compared(rows) if row["precision"] == form]

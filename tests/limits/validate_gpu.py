@@ -142,12 +142,12 @@ def check_times():
     text, met = report_times.found(found)
     assert not met and text == ("2 trainings: median 20.0 %, nine of ten within 30.0 %, mean +10.0 %, worst +30.0 % (b, bf16); times of 2 kinds: "
                                 "median 22.5 %, nine of ten within 25.0 %, mean +2.5 %, worst +25.0 % (dense_fwd)"), text
-    page = "".join(report_times.tables(found, report.table))
+    page = "".join(report_times.tables(found))
     for line in ("| a, 8, bf16 | 10.00 | 9.00 | -10.0 % | 9.50 | 0.50 | 0.05 |", "| c, 8, bf16 | 20.00 | another network | - | 19.50 | 0.50 | 0.00 |",
                  "| dense_fwd | 2 | 12.00 | 15.00 | 1.25 | 1.50 |", "| bn_fwd | 1 | 5.00 | 4.00 | 0.80 | 0.80 |",
                  "| no kernel | 2 | 1.00 | 3.00 | 3.00 | 3.00 |"):
         assert line in page, f"{line!r} is not in\n{page}"
-    assert report_times.found(report.Rows({})) is None and report_times.tables(report.Rows({}), report.table) == [""]
+    assert report_times.found(report.Rows({})) is None and report_times.tables(report.Rows({})) == [""]
 
 
 def check_tables(place):
