@@ -24,12 +24,27 @@ _HALVES = (torch.float16, torch.bfloat16)
 _GROUPED = "memory-efficient attention also supports" in (torch.nn.functional.scaled_dot_product_attention.__doc__ or "").lower()
 
 
-def attention_kernel(sm: int, query: Tensor, key: Tensor, value: Tensor, mask: Optional[Tensor], grouped: bool) -> str:
+def _flash_trains(sm: int, size: int, dropout: float) -> bool:
+    """Small processors have no room for the backward of large heads."""
+    large = 192 < size <= 224 or size > 224 and dropout > 0
+    return not (large and (86 <= sm <= 89 or sm >= 120))
+
+
+def _flash_takes(sm: int, query: Tensor, key: Tensor, value: Tensor, dropout: float, causal: bool) -> bool:
+    size, trained = query.shape[-1], any(x.requires_grad for x in (query, key, value))
+    if query.dtype not in _HALVES or sm < _FLASH_SM or size > _FLASH_MOST or value.shape[-1] != size:
+        return False
+    square = query.shape[-2] == key.shape[-2]  # else its mask is of the lower right corner
+    return (square or not causal) and (not trained or _flash_trains(sm, size, dropout))
+
+
+def attention_kernel(sm: int, query: Tensor, key: Tensor, value: Tensor, mask: Optional[Tensor], grouped: bool, dropout: float = 0.0,
+                     causal: bool = False) -> str:
     """Which kernel a GPU of architecture sm takes: flash, efficient or math, that is in parts."""
     size, half = query.shape[-1], query.dtype in _HALVES
     if query.dim() != 4:
         return "math"
-    if half and sm >= _FLASH_SM and mask is None and size <= _FLASH_MOST and value.shape[-1] == size:
+    if mask is None and _flash_takes(sm, query, key, value, dropout, causal):
         return "flash"
     if grouped and query.shape[-3] != key.shape[-3] and not _GROUPED:
         return "math"
@@ -131,7 +146,7 @@ class Kernels(TorchFunctionMode):
             query, key, value = query.to(dtype), key.to(dtype), value.to(dtype)
             if attn_mask is not None and attn_mask.is_floating_point():
                 attn_mask = attn_mask.to(dtype)
-        kernel = attention_kernel(self.sm, query, key, value, attn_mask, enable_gqa)
+        kernel = attention_kernel(self.sm, query, key, value, attn_mask, enable_gqa, dropout_p, is_causal)
         with torch.autocast("cuda", enabled=False):
             if kernel == "flash":
                 return _flash(query, key, value, dropout_p, is_causal, scale)

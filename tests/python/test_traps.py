@@ -208,17 +208,18 @@ class Autocast(Case):
 
 
 class Kernels(Case):
-    def attention(self, heads, width, dtype, mask=False, sm=80, keys=None):
+    def attention(self, heads, width, dtype, mask=False, sm=80, keys=None, queries=8, dropout=0.0):
         grouped = {"enable_gqa": True} if keys else {}
 
         def make(batch):
-            q, k, v = (nn.Parameter(torch.empty(1, count, 8, width, dtype=dtype)) for count in (heads, keys or heads, keys or heads))
+            sizes = (heads, queries), (keys or heads, 8), (keys or heads, 8)
+            q, k, v = (nn.Parameter(torch.empty(1, count, length, width, dtype=dtype)) for count, length in sizes)
             holder = nn.ParameterList([q, k, v])
             bias = torch.zeros(8, 8, dtype=dtype, device="cuda")
 
             def step():
                 rows = [x.expand(batch, -1, -1, -1) for x in holder]
-                F.scaled_dot_product_attention(*rows, attn_mask=bias if mask else None, is_causal=not mask, **grouped).sum().backward()
+                F.scaled_dot_product_attention(*rows, attn_mask=bias if mask else None, dropout_p=dropout, is_causal=not mask, **grouped).sum().backward()
             return [holder], [], step
         return " ".join(self.kernels(self.recorded(make, batch=2, sm=sm)))
 
@@ -231,6 +232,15 @@ class Kernels(Case):
             self.assertIn(expected, called, arguments)
             for other in {"flash", "efficient"} - {expected}:
                 self.assertNotIn(f"_{other}_attention", called, arguments)
+
+    def test_what_flash_refuses(self):
+        """A causal mask that is not square, and the backward of large heads on processors with little shared memory."""
+        half = torch.bfloat16
+        for expected, arguments in (("efficient", dict(width=16, queries=4)), ("flash", dict(width=16, queries=8)), ("flash", dict(width=200)),
+                                    ("efficient", dict(width=200, sm=86)), ("efficient", dict(width=200, sm=120)), ("flash", dict(width=200, sm=90)),
+                                    ("flash", dict(width=256, sm=89)), ("efficient", dict(width=256, sm=89, dropout=0.1)),
+                                    ("flash", dict(width=192, sm=89, dropout=0.1))):
+            self.assertIn(f"_{expected}_attention", self.attention(2, dtype=half, **arguments), arguments)
 
     @since_2_5
     def test_grouped_attention_by_rule(self):
