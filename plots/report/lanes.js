@@ -172,6 +172,7 @@ function laneLegend(r) {
 
 function drawLanes(r) {
   r.rows = laneRows(r);
+  fill("beside", r.bars.some(isCollective) ? "Computing, copies to and from the host and collectives" : "Computing and copies");
   fill("bar", element("p", {}, "Point at or tap a bar to see what it is."));
   return new View("lanes", {
     title: "Lanes over time", room: r.corun ? 66 : 0, range: [0, r.iteration_ns], least: 1000, height: levelTop(r) + LEVEL_HEIGHT + 24,

@@ -342,8 +342,9 @@ def names_collectives(page, stored):
             page.press("ArrowRight")
             seen.add(plain(page.text("#bar h3")).split(" at ")[0])
         assert {"all-gather", "waits for all-gather"} <= seen, sorted(seen)
+        assert page.text("#beside").endswith("and collectives"), page.text("#beside")
     page.open("single.html", *DESKTOP)
-    assert "collective" not in page.text("#lanes") + page.text("#tiles") + page.text("#explained"), "collectives of one GPU"
+    assert "collective" not in page.text("#lanes") + page.text("#tiles") + page.text("#explained") + page.text("#beside"), "collectives of one GPU"
 
 
 def name_of(row):
