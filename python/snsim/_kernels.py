@@ -31,6 +31,8 @@ def attention_kernel(sm: int, query: Tensor, key: Tensor, value: Tensor, mask: O
         return "math"
     if half and sm >= _FLASH_SM and mask is None and size <= _FLASH_MOST and value.shape[-1] == size:
         return "flash"
+    if query.dtype is torch.bfloat16 and sm < _FLASH_SM:
+        return "math"
     if grouped and query.shape[-3] != key.shape[-3] and not _GROUPED:
         return "math"
     align = 8 if half else 4
