@@ -58,6 +58,9 @@ static sn_status fail_size(const char *text, size_t length, const char *unit, co
   if (factor)
     return sn_fail(err, SN_BAD_USAGE, "%s: \"%.80s\" is not a size (did you mean %.*s%ciB?)", what, text, digits, text,
                    letter);
+  enum { OF_BYTES = 7 }; /* digits with which no other unit is meant: JSON's bytes, copied */
+  if (length >= OF_BYTES && !*unit && strcspn(text, ".") >= OF_BYTES)
+    return sn_fail(err, SN_BAD_USAGE, "%s: \"%.80s\" has no unit: %.*sB?", what, text, digits, text);
   if (length > 0 && !*unit)
     return sn_fail(err, SN_BAD_USAGE, "%s: \"%.80s\" has no unit: %.*sGiB, %.*sMiB, %.*sGB?", what, text, digits, text,
                    digits, text, digits, text);

@@ -46,6 +46,8 @@ def attention_kernel(sm: int, query: Tensor, key: Tensor, value: Tensor, mask: O
         return "math"
     if mask is None and _flash_takes(sm, query, key, value, dropout, causal):
         return "flash"
+    if query.dtype is torch.bfloat16 and sm < _FLASH_SM:
+        return "math"
     if grouped and query.shape[-3] != key.shape[-3] and not _GROUPED:
         return "math"
     align = 8 if half else 4

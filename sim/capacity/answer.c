@@ -211,6 +211,37 @@ static bool has_eager_attention(const sn_net *net) {
   return has && sn_module_library(net) == SN_LIBRARY_TRANSFORMERS;
 }
 
+static bool has_fused_attention(const sn_net *net) {
+  bool has = false;
+  for (uint32_t i = 0; i < net->n_layers; i++)
+    has = has || (net->layers[i].op == SN_ATTENTION && !net->layers[i].attr->parts);
+  return has;
+}
+
+static bool recorded_flash(const sn_record *record) {
+  bool has = false;
+  for (uint32_t i = 0; i < record->n_kernels; i++)
+    has = has || (record->kernels[i].flags & SN_RECORD_ATTENTION && strstr(record->kernels[i].called, "flash"));
+  return has;
+}
+
+/* Of GPUs before Ampere, which have no tensor cores for bf16 and other kernels of attention than later ones. */
+static const char *attention_note(const sn_answer_wish *wish) {
+  const sn_net *net = wish->asked.net;
+  const sn_device *device = wish->asked.device;
+  sn_precision precision = wish->asked.options->iteration.precision;
+  if (wish->runtime != SN_RUNTIME_PYTORCH || !sn_device_emulates(device, SN_BF16)) return "";
+  if (net->recorded)
+    return recorded_flash(net->recorded->record) ? "its attention is flash, which this GPU has not: record it with "
+                                                   "python -m snsim.record --sm 75, or 70 of "
+                                                   "Volta"
+                                                 : "";
+  bool bf16 = precision == SN_BF16 || precision == SN_AMP_BF16;
+  return bf16 && has_fused_attention(net)
+             ? "PyTorch has no fused attention in bf16 on this GPU: what its parts keep is not counted; fp16 has one"
+             : "";
+}
+
 /* What a recording assumed. */
 static const char *assumed_of(const sn_record *record, sn_arena *arena) {
   if (record->n_assumed == 0) return "";
@@ -227,7 +258,8 @@ static const char *note_of(const sn_answer_wish *wish, const sn_result *r, sn_ar
     return sn_arena_print(arena, "the fullest is stage %" PRIu32 " of %" PRIu32 ", counted from 0%s", r->shared.stage,
                           sn_mesh_size(&wish->asked.options->iteration.mesh, SN_MESH_PP),
                           is_enough(wish, r) ? "; for its largest batch ask snsim fit --max batch" : "");
-  if (!net->recorded) return "";
+  const char *attention = attention_note(wish);
+  if (!net->recorded) return attention;
   const sn_record *record = net->recorded->record;
   const char *compiled =
       record->compiled ? "recorded as it runs without torch.compile, which fuses and keeps less" : "";
@@ -245,8 +277,11 @@ static const char *note_of(const sn_answer_wish *wish, const sn_result *r, sn_ar
   else if (net->recorded->backwards == 0)
     passes = "no backward pass ran while recording: this is what running it takes, not training";
   if (!assumed || !passes) return NULL;
-  return sn_arena_print(arena, "%s%s%s%s%s", compiled, *compiled && *passes ? "; " : "", passes,
-                        *assumed && (*compiled || *passes) ? "; " : "", assumed);
+  const char *parts[] = {compiled, passes, assumed, attention};
+  const char *note = "";
+  for (size_t i = 0; i < sizeof parts / sizeof parts[0] && note; i++)
+    if (*parts[i]) note = *note ? sn_arena_print(arena, "%s; %s", note, parts[i]) : parts[i];
+  return note;
 }
 
 static sn_answer *find(const sn_answer_wish *wish, sn_options *options, sn_arena *arena, sn_err *err) {

@@ -92,6 +92,7 @@ static void bad_sizes(void **state) {
       {"", "--memory: \"\" is not a size; write a number and its unit, for instance 8GiB, 512MiB or 12GB"},
       {"8", "--memory: \"8\" has no unit: 8GiB, 8MiB, 8GB?"},
       {"4096 ", "has no unit: 4096GiB"},
+      {"1243836701", "--memory: \"1243836701\" has no unit: 1243836701B?"},
       {"00", "has no unit"},
       {"0x10GiB", "is not a size"},
       {"0x1p3GiB", "is not a size"},

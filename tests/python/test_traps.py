@@ -226,7 +226,8 @@ class Kernels(Case):
     def test_attention_by_rule(self):
         half = torch.bfloat16
         for expected, arguments in (("flash", (4, 16, half)), ("flash", (4, 20, half)), ("efficient", (4, 16, half, True)),
-                                    ("efficient", (4, 16, half, False, 75)), ("bmm", (4, 20, half, False, 75)),
+                                    ("efficient", (4, 16, torch.float16, False, 75)), ("bmm", (4, 20, torch.float16, False, 75)),
+                                    ("bmm", (4, 16, half, False, 75)), ("efficient", (4, 16, torch.float16, True)),
                                     ("efficient", (4, 16, torch.float32)), ("bmm", (4, 15, torch.float32))):
             called = self.attention(*arguments)
             self.assertIn(expected, called, arguments)
