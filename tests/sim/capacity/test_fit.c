@@ -279,8 +279,7 @@ static void refuses_knobs_that_are_not_there(void **state) {
                                      {SN_KNOB_DEPTH, "resnet:n5=3", 1, 0, NULL},
                                      {SN_KNOB_SEQUENCE, "alexnet", 1, 0, NULL},
                                      {SN_KNOB_IMAGE, "gpt2", 1, 0, NULL}};
-  static const char *const said[] = {"fixed depth", "did you mean \"alexnet\"", "n5", "largest image",
-                                     "largest sequence"};
+  static const char *const said[] = {"fixed depth", "did you mean \"alexnet\"", "n5", "--max image", "--max sequence"};
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
     sn_err err = SN_ERR_INIT;
     sn_knob knob;

@@ -156,7 +156,7 @@ static void paper_device(void **state) {
 static void unknown_names(void **state) {
   (void)state;
   static const char *const cases[][2] = {
-      {"k40x", "unknown GPU \"k40x\" (did you mean \"k40c\"?); snsim list gpus shows them"},
+      {"k40x", "unknown GPU \"k40x\" (did you mean \"k40\"?); snsim list gpus shows them"},
       {"rtx4091", "did you mean \"rtx4090\"?"},
       {"h101", "unknown GPU \"h101\" (did you mean \"h100\"?)"},
       {"4091", "unknown GPU \"4091\" (did you mean \"rtx4090\"?)"},
