@@ -2,7 +2,6 @@
 #include "sim/ask/simulate.h"
 
 #include "base/arena.h"
-#include "base/checked.h"
 #include "sim/ask/answers.h"
 #include "sim/ask/caching_need.h"
 #include "sim/ask/cause.h"
@@ -11,13 +10,11 @@
 #include "sim/ask/least_pool.h"
 #include "sim/ask/question.h"
 #include "sim/ask/result.h"
-#include "sim/device/calibration.h"
 #include "sim/device/cost.h"
 #include "sim/device/device.h"
 #include "sim/graph/route.h"
 #include "sim/make/make.h"
 #include "sim/memory/pool.h"
-#include "sim/plan/lower.h"
 #include "sim/play/device_model.h"
 #include "sim/schedule/schedule.h"
 
@@ -352,10 +349,8 @@ static sn_status judge(sn__question *q, const sn_run *run) {
 
 /* With the answer of a strategy whose plan is the same, but for peak rows, whose advice is not. */
 static sn_status answer_once(sn__question *q, sn_answers *all, sn_strategy strategy, sn_result *r) {
-  sn_answer fresh = {.strategy = strategy,
-                     .schedule = sn__question_schedule(q, strategy),
-                     .least_of_interest = q->least_of_interest,
-                     .result = r};
+  sn_answer fresh = {.strategy = strategy, .least_of_interest = q->least_of_interest, .result = r};
+  fresh.schedule = sn__question_schedule(q, strategy);
   bool alone = q->options->want_peak || sn_strategy_adapts(strategy); /* the schedule is not the plan's */
   const sn_answer *twin = fresh.schedule && !alone ? sn_answers_find(all, &fresh) : NULL;
   if (!fresh.schedule) return q->err->code;

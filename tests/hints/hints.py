@@ -124,7 +124,7 @@ def sources():
 
 # What follows the program's name where a text speaks of it, and options of other programs.
 PROSE = {"does", "has", "reads", "with", "never", "database", "knows", "brings", "answers", "cannot", "without", "and"}
-OTHERS = {"keep", "description", "autocast"}
+OTHERS = {"keep", "description", "autocast", "sm"}
 
 
 def unknown_names(known):
