@@ -136,7 +136,10 @@ sn_status sn_cli_memcost(const sn_args *args, sn_err *err) {
     return err->code;
   sn_net *net = sn_question_net(args, err);
   cost c = {.args = args, .net = net, .device = &device};
-  if (net && find(&c, err) == SN_OK) print(&c, err);
+  if (net && net->recorded)
+    sn_fail(err, SN_BAD_USAGE,
+            "memcost is MXNet's planner, and a recording is of PyTorch's graph; ask snsim --net about it");
+  if (net && err->code == SN_OK && find(&c, err) == SN_OK) print(&c, err);
   sn_net_free(net);
   return err->code;
 }

@@ -272,7 +272,9 @@ sn_status sn_cli_threads(const sn_args *args, sn_err *err) {
   sn_question q;
   answer a = {.args = args, .device = &q.device};
   if (open_device(&a, &q, err) == SN_OK) a.net = q.net = sn_question_net(args, err);
-  if (a.net) ask(&a, err);
+  if (a.net && a.net->recorded)
+    sn_fail(err, SN_BAD_INPUT, "a recording does not say how its operations use several cores");
+  if (a.net && err->code == SN_OK) ask(&a, err);
   sn_question_free(&q);
   return err->code;
 }

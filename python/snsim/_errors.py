@@ -114,6 +114,8 @@ def _way_out(error: BaseException) -> str:
                 "or on a machine with a GPU")
     if "scalar types: Long, Int" in text or "used as indices must be long" in text:
         return f"{text}: it looks numbers up, give whole ones: torch.zeros(2, 128, dtype=torch.long), in the shell --input 128:int64"
+    if "no padding token is defined" in text:
+        return f"{text.strip().rstrip('.')}: a classifier of several rows looks for it: give the config a pad_token_id, such as 0"
     if "SymInt" in text or "symbolic" in text:
         return f"{text.splitlines()[0]}: record without torch.compile(dynamic=True)"
     return text.strip() or _failed_line(error)

@@ -49,6 +49,15 @@ class Config(Case):
             self.assertEqual(next(build().parameters()).dtype, torch.bfloat16)
             self.assertEqual(tuple(inputs), ("input_ids", "labels") if name.endswith("Classification") else ("input_ids",))
 
+    def test_a_classifier_without_padding(self):
+        path = self.config(GPT2)
+        _, build, inputs = _hf.model_of("AutoModelForSequenceClassification", path, 8)
+        with self.assertRaises(RecordingError) as caught:
+            snsim.record(build, inputs)
+        self.assertIn("give the config a pad_token_id", str(caught.exception))
+        _, build, inputs = _hf.model_of("AutoModelForSequenceClassification", self.config({**GPT2, "pad_token_id": 0}), 8)
+        self.assertGreater(snsim.record(build, inputs).operations, 0)
+
     def test_refused(self):
         gpt2 = self.config(GPT2)
         self.refused("--config is missing", "GPT2LMHeadModel", None, 8)
