@@ -352,10 +352,7 @@ static sn_status judge(sn__question *q, const sn_run *run) {
 
 /* With the answer of a strategy whose plan is the same, but for peak rows, whose advice is not. */
 static sn_status answer_once(sn__question *q, sn_answers *all, sn_strategy strategy, sn_result *r) {
-  sn_answer fresh = {.strategy = strategy,
-                     .schedule = sn__question_schedule(q, strategy),
-                     .least_of_interest = q->least_of_interest,
-                     .result = r};
+  sn_answer fresh = {strategy, sn__question_schedule(q, strategy), q->least_of_interest, r, false};
   bool alone = q->options->want_peak || sn_strategy_adapts(strategy); /* the schedule is not the plan's */
   const sn_answer *twin = fresh.schedule && !alone ? sn_answers_find(all, &fresh) : NULL;
   if (!fresh.schedule) return q->err->code;
@@ -385,7 +382,7 @@ static sn_run *fill_run(sn__question *q, const char *spec, const sn_strategy *st
   run->failures = failures;
   sn_answers all = {0};
   for (uint32_t i = 0; i < n_strategies && status == SN_OK; i++) {
-    q->least_of_interest = q->options->least_of_interest ? q->options->least_of_interest[i] : 0;
+    sn__question_begin(q, i);
     status = answer_once(q, &all, strategies[i], &results[run->n_results]);
     if (status == SN_OK)
       run->n_results++;
@@ -574,8 +571,8 @@ sn_status sn_planner_result(sn_planner *planner, sn_strategy strategy, uint64_t 
   planner->q.err = err;
   planner->q.arena = arena;
   planner->q.memory_bytes = memory_bytes;
-  planner->q.least_of_interest = planner->q.options->least_of_interest ? planner->q.options->least_of_interest[0] : 0;
   bool roomy;
+  sn__question_begin(&planner->q, 0);
   return answer(&planner->q, strategy, result, &roomy);
 }
 
