@@ -99,6 +99,10 @@ const sn_schedule *sn__question_schedule(sn__question *q, sn_strategy strategy);
 static inline sn__question_graph *sn__question_graph_of(sn__question *q, sn_strategy strategy) {
   return &q->graphs[sn_strategy_graph(strategy)];
 }
+/* The strategy that is asked next, one of so many. */
+static inline void sn__question_begin(sn__question *q, uint32_t strategy) {
+  q->least_of_interest = q->options->least_of_interest ? q->options->least_of_interest[strategy] : 0;
+}
 /* Plans of the strategy's graph that were made before; NULL where none are kept. */
 sn_proved *sn__question_proved(sn__question *q, sn_strategy strategy);
 const sn_costs *sn__question_costs(const sn__question *q, sn_strategy strategy);

@@ -380,7 +380,7 @@ static sn_run *fill_run(sn__question *q, const char *spec, const sn_strategy *st
   run->failures = failures;
   sn_answers all = {0};
   for (uint32_t i = 0; i < n_strategies && status == SN_OK; i++) {
-    q->least_of_interest = q->options->least_of_interest ? q->options->least_of_interest[i] : 0;
+    sn__question_begin(q, i);
     status = answer_once(q, &all, strategies[i], &results[run->n_results]);
     if (status == SN_OK)
       run->n_results++;
@@ -569,8 +569,8 @@ sn_status sn_planner_result(sn_planner *planner, sn_strategy strategy, uint64_t 
   planner->q.err = err;
   planner->q.arena = arena;
   planner->q.memory_bytes = memory_bytes;
-  planner->q.least_of_interest = planner->q.options->least_of_interest ? planner->q.options->least_of_interest[0] : 0;
   bool roomy;
+  sn__question_begin(&planner->q, 0);
   return answer(&planner->q, strategy, result, &roomy);
 }
 

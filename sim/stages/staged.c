@@ -142,7 +142,9 @@ static sn_status play_stages(sn_staged *s, sn__together *all, sn_strategy strate
   for (uint32_t i = 0; i < s->count; i++) {
     sn_planner *planner = stage_of(s, i, err);
     s->options[i].least_of_interest = &least;
-    if (!planner || sn_planner_result(planner, strategy, memory, arena, &results[i], err) != SN_OK) return err->code;
+    if (planner) sn_planner_result(planner, strategy, memory, arena, &results[i], err);
+    s->options[i].least_of_interest = NULL;
+    if (err->code != SN_OK) return err->code;
     if (results[i].least_device_bytes > least) least = results[i].least_device_bytes;
     const sn_route *route = sn_planner_route(planner, strategy, err);
     if (!route || sn__together_add(all, i, route, err) != SN_OK) return err->code;

@@ -35,13 +35,19 @@ static sn_status note_route(maker *m, sn_planner *planner, uint32_t stage) {
 static uint64_t least_of_interest(const maker *m, uint32_t stage, uint32_t strategy) {
   if (m->only_fits) return UINT64_MAX;
   uint64_t most = m->brief ? m->all.device->memory_bytes : 0;
-  for (uint32_t s = 0; s < stage; s++) most = sn_max(most, m->of[s]->results[strategy].least_device_bytes);
+  for (uint32_t s = 0; s < stage; s++) {
+    assert(m->of[s]);
+    most = sn_max(most, m->of[s]->results[strategy].least_device_bytes);
+  }
   return most;
 }
 
 static bool runs_so_far(const maker *m, uint32_t stages, uint32_t strategy) {
   bool fits = true;
-  for (uint32_t s = 0; s < stages && fits; s++) fits = m->of[s]->results[strategy].fits;
+  for (uint32_t s = 0; s < stages && fits; s++) {
+    assert(m->of[s]);
+    fits = m->of[s]->results[strategy].fits;
+  }
   return fits;
 }
 
