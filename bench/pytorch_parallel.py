@@ -177,6 +177,9 @@ ON_CPU = [
     ("llama:layers=2,hidden=512,heads=8,ffn=1408,vocabulary=2048", 2, 512, "tp=2 --precision amp-bf16"),
     (PHI, 2, 512, "tp=4 --precision amp-bf16"),
     (GEMMA, 2, 512, "tp=2,sequence=whole --precision amp-bf16"),
+    ("llm:2,512,8,8,1408,2048", 8, 512, "tp=4 --precision amp-bf16 --recompute units"),
+    ("llm:2,512,8,8,1408,2048", 8, 512, "tp=4,sequence=whole --precision amp-bf16 --recompute units"),
+    ("llm:3,256,8,4,704,512", 8, 512, "fsdp=2,tp=2 --precision amp-bf16 --recompute units"),
 ]
 TABLE = [(*what, f"--device {device} --parallel {more}") for device, rows in (("cuda", ON_GPU), ("cpu", ON_CPU)) for *what, more in rows]
 

@@ -95,6 +95,7 @@ TABLE = [
     (HEADS, "--parallel pp=2,tp=2,schedule=interleaved:2 --accumulate 4"),
     (HEADS, "--parallel pp=2,tp=2,schedule=zb-h1 --accumulate 4"),
     ("llm:8,128,8,4,352,256", "--parallel pp=4,tp=2 --accumulate 6"),
+    ("llm:8,128,8,4,352,256", "--parallel pp=4,tp=2,schedule=zb-h1 --accumulate 6"),
     (HEADS, "--parallel pp=2,fsdp=2,tp=2 --accumulate 4"),
     ("llm:4,256,8,4,704,2048", "--parallel pp=2,fsdp=2,tp=4,reshard=no --accumulate 4"),
     (SMALL, "--parallel pp=4,fsdp=4 --accumulate 8 --precision bf16-master --norms transformers"),

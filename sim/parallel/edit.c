@@ -133,6 +133,37 @@ void sn__edit_hold(sn__edit *e, uint32_t tensor) {
   if (tensor != SN_NONE) sn__edit_take(e, (sn_access){.tensor = tensor, .mode = SN_READ, .held = true});
 }
 
+/* ---- steps that run again ---- */
+
+static bool append(sn__edit *e, sn_access access) {
+  if (!grow(e, &e->accesses, e->route->n_accesses, &e->accesses_room, sizeof *e->accesses)) return false;
+  e->accesses[e->route->n_accesses++] = access;
+  return true;
+}
+
+/* As they run first. */
+static sn_step *copy_steps(sn__edit *e) {
+  sn_step *steps = sn_arena_alloc(e->route->arena, e->route->n_steps, sizeof *steps);
+  if (!steps) return sn_fail_memory(e->err), NULL;
+  memcpy(steps, e->steps, e->route->n_steps * sizeof *steps);
+  return steps;
+}
+
+void sn__edit_again(sn__edit *e, uint32_t step, uint32_t without, const uint32_t held[2]) {
+  const sn_step *from = &e->steps[step];
+  if (e->err->code == SN_OK && !e->route->steps_again) e->route->steps_again = copy_steps(e);
+  if (e->err->code != SN_OK) return;
+  sn_step *to = (sn_step *)&e->route->steps_again[step];
+  to->first_access = e->route->n_accesses;
+  for (uint32_t i = 0; i < from->n_accesses; i++) {
+    sn_access access = e->accesses[from->first_access + i];
+    if (access.tensor != without && !append(e, access)) return;
+  }
+  for (int i = 0; i < 2; i++)
+    if (held[i] != SN_NONE && !append(e, (sn_access){.tensor = held[i], .mode = SN_READ, .held = true})) return;
+  to->n_accesses = e->route->n_accesses - to->first_access;
+}
+
 /* ---- the end ---- */
 
 static bool adopt(sn__edit *e, void *items) {
@@ -168,11 +199,19 @@ static bool copy_again(sn__edit *e, sn_step *to, uint32_t step) {
   const sn_step *from = &e->whole->steps_again[step];
   *to = *from;
   to->first_access = e->route->n_accesses;
-  for (uint32_t i = 0; i < from->n_accesses; i++) {
-    if (!grow(e, &e->accesses, e->route->n_accesses, &e->accesses_room, sizeof *e->accesses)) return false;
-    e->accesses[e->route->n_accesses++] = e->whole->accesses[from->first_access + i];
-  }
+  for (uint32_t i = 0; i < from->n_accesses; i++)
+    if (!append(e, e->whole->accesses[from->first_access + i])) return false;
   return true;
+}
+
+/* Those of the whole that touch something else then, where schedules say what runs again. */
+static sn_status move_others(sn__edit *e) {
+  const sn_route *w = e->whole;
+  sn_step *steps = copy_steps(e);
+  for (uint32_t s = 0; s < w->n_steps && e->err->code == SN_OK; s++)
+    if (w->steps_again[s].first_access != w->steps[s].first_access) copy_again(e, &steps[e->moved[s]], s);
+  e->route->steps_again = steps;
+  return e->err->code;
 }
 
 static sn_status move_again(sn__edit *e) {
@@ -212,7 +251,7 @@ static bool move_runs(sn__edit *e) {
 static sn_status hand_over(sn__edit *e) {
   sn_route *r = e->route;
   if (!move_runs(e)) return sn_fail_memory(e->err);
-  if (e->whole->steps_again && move_again(e) != SN_OK) return e->err->code;
+  if (e->whole->steps_again && (e->whole->n_again > 0 ? move_again : move_others)(e) != SN_OK) return e->err->code;
   r->steps = e->steps;
   r->accesses = e->accesses;
   r->tensors = e->tensors;

@@ -51,6 +51,9 @@ void sn__edit_share(sn__edit *e, uint32_t parts);
 /* By the latest step. A tensor that it touches already stays as it is. */
 void sn__edit_access(sn__edit *e, uint32_t tensor, sn_access_mode mode);
 void sn__edit_hold(sn__edit *e, uint32_t tensor);
+/* Once all steps are there: where this one runs again it does not make a tensor, as all is saved ahead of that, and holds
+ * two more. */
+void sn__edit_again(sn__edit *e, uint32_t step, uint32_t without, const uint32_t held[2]);
 /* One of the whole's. */
 void sn__edit_take(sn__edit *e, sn_access access);
 

@@ -52,7 +52,7 @@ uint64_t sn__halves_norm_bytes(const sn_route *w, uint32_t step) {
   const sn_step *s = &w->steps[step];
   const sn_layer *layer = &w->layers[s->layer];
   uint64_t all = 0, dx = 0;
-  if (layer->op != SN_RMS_NORM || layer->attr->fused) return 0;
+  if (layer->op != SN_RMS_NORM || layer->attr->fused || s->kernel == SN_TRANSFER) return 0;
   for (uint32_t i = s->first_access; i < s->first_access + s->n_accesses; i++) {
     const sn_tensor *t = &w->tensors[w->accesses[i].tensor];
     if (w->accesses[i].mode != SN_WRITE || t->role == SN_PARAMETER_GRADIENT) continue;

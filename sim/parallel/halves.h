@@ -36,7 +36,8 @@ bool sn__halves_touch(const sn__halves *halves, sn__half half, uint32_t step, sn
 /* What goes with the second half's step that has read it: what products read, and what norms have made of their inputs. */
 bool sn__halves_go_early(const sn_route *whole, const sn_step *step, uint32_t tensor);
 /* A norm of simple operations has five tensors at once where what it reads stays, its dx among them: with one beside it is
- * at its fullest where some of those are gone. How many bytes a first half's step lacks to those five. */
+ * at its fullest where some of those are gone. How many bytes a first half's step lacks to those five;
+ * tp's collectives of what arrives at a norm lack none. */
 uint64_t sn__halves_norm_bytes(const sn_route *whole, uint32_t step);
 
 #endif

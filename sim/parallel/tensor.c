@@ -46,6 +46,11 @@ typedef struct instead {
 
 enum { INSTEAD = 3 };
 
+/* A product of what is split, the last of a block: its step, the summand that it makes, and the input of its module, split and gathered. */
+typedef struct product {
+  uint32_t layer, step, made, held[2];
+} product;
+
 typedef struct maker {
   sn__edit e;
   sn__tensor_layout layout;
@@ -56,7 +61,9 @@ typedef struct maker {
   bool sliced;        /* for that a rank's part of a table's is taken as it is made */
   uint32_t *gathered; /* per layer: what was gathered of its output; SN_NONE: nothing */
   bool *there;        /* and whether it still is */
-  uint32_t held;      /* input of the module at hand; SN_NONE */
+  uint32_t held[2];   /* input of the module at hand, and what was gathered of it; SN_NONE */
+  product *products;
+  uint32_t n_products;
   instead instead[INSTEAD];
   uint32_t n_instead;
 } maker;
@@ -265,14 +272,35 @@ static void gather_input(maker *m, uint32_t layer, sn_pass pass) {
   uint32_t *to = &m->gathered[source];
   if (*to == SN_NONE) *to = sn__edit_tensor(&m->e, source, SN_PORT_WHOLE, SN_VALUE, bytes_of(m, x));
   if (!m->there[source]) gather(m, source, pass, x, *to);
-  if (pass == SN_FORWARD) m->held = x;
+  if (pass == SN_FORWARD) m->held[1] = *to;
   m->there[source] = true;
   put_instead(m, x, *to);
 }
 
 static void let_input_go(maker *m) {
-  sn__edit_hold(&m->e, m->held);
-  m->held = SN_NONE;
+  for (int i = 0; i < 2; i++) {
+    sn__edit_hold(&m->e, m->held[i]);
+    m->held[i] = SN_NONE;
+  }
+}
+
+static bool is_in_block(const maker *m, uint32_t layer, uint32_t other) {
+  const char *block = sn_route_block(m->whole, layer), *its = sn_route_block(m->whole, other);
+  return block && its && strcmp(block, its) == 0;
+}
+
+/* Under autocast a block's last product runs again up to the cast of its weights, which is saved, with all that its
+ * module's caller holds. */
+static void note_product(maker *m, uint32_t layer, uint32_t step, uint32_t made) {
+  if (!sn_precision_is_amp(m->iteration.precision) || sn_mesh_size(&m->iteration.mesh, SN_MESH_PP) > 1) return;
+  m->products[m->n_products++] = (product){layer, step, made, {m->held[0], m->held[1]}};
+}
+
+/* What saves something is behind it: it is not the last. */
+static void forget_product(maker *m, uint32_t layer) {
+  sn_op op = layer_of(m, layer)->op;
+  if (m->n_products == 0 || op == SN_JOIN || op == SN_FORK) return;
+  m->n_products -= is_in_block(m, layer, m->products[m->n_products - 1].layer);
 }
 
 /* ---- the loss ---- */
@@ -319,7 +347,7 @@ static bool has_whole_logits(const maker *m, uint32_t layer) {
 }
 
 /* What is a summand of the output, and reduced; or a part of the logits, and gathered. */
-static void copy_moved(maker *m, uint32_t step, bool gathers) {
+static uint32_t copy_moved(maker *m, uint32_t step, bool gathers) {
   uint32_t layer = m->whole->steps[step].layer, y = m->whole->output[layer_of(m, layer)->first_output];
   uint64_t bytes = gathers ? part_of(m, y) : bytes_of(m, y);
   uint32_t made = sn__edit_tensor(&m->e, layer, SN_PORT_PARTIAL, SN_VALUE, bytes);
@@ -329,16 +357,21 @@ static void copy_moved(maker *m, uint32_t step, bool gathers) {
     gather(m, layer, SN_FORWARD, made, y);
   else
     reduce(m, layer, SN_FORWARD, made, y);
+  return made;
 }
 
 static void copy_forward(maker *m, uint32_t step) {
   uint32_t layer = m->whole->steps[step].layer;
   sn_division split = (sn_division)layout_of(m, layer)->split;
+  if (split == SN_BY_OUTPUTS) m->held[0] = input_of(m, layer);
   if (split == SN_BY_OUTPUTS && splits_sequence(m)) gather_input(m, layer, SN_FORWARD);
+  uint32_t made = SN_NONE;
+  forget_product(m, layer);
   if (has_whole_logits(m, layer) || split == SN_BY_INPUTS || split == SN_BY_WORDS)
-    copy_moved(m, step, split == SN_BY_OUTPUTS);
+    made = copy_moved(m, step, split == SN_BY_OUTPUTS);
   else
     copy(m, step);
+  if (split == SN_BY_INPUTS && m->e.err->code == SN_OK) note_product(m, layer, m->e.moved[step], made);
   if (layer_of(m, layer)->op == SN_SOFTMAX) access_loss(m, layer, true);
   if (split == SN_BY_INPUTS || layer == m->layout.head) let_input_go(m);
 }
@@ -438,6 +471,8 @@ static void write(maker *m) {
     else
       copy_update(m, s);
   }
+  for (uint32_t i = 0; i < m->n_products; i++)
+    sn__edit_again(&m->e, m->products[i].step, m->products[i].made, m->products[i].held);
 }
 
 static sn_status prepare(maker *m, sn_err *err) {
@@ -445,7 +480,8 @@ static sn_status prepare(maker *m, sn_err *err) {
   if (status != SN_OK) return status;
   m->gathered = malloc(m->whole->n_layers * sizeof *m->gathered);
   m->there = calloc(m->whole->n_layers, sizeof *m->there);
-  if (!m->gathered || !m->there) return sn_fail_memory(err);
+  m->products = malloc(m->whole->n_layers * sizeof *m->products);
+  if (!m->gathered || !m->there || !m->products) return sn_fail_memory(err);
   memset(m->gathered, 0xff, m->whole->n_layers * sizeof *m->gathered);
   status = sn__edit_begin(&m->e, m->whole, err);
   if (status == SN_OK) shrink(m);
@@ -476,7 +512,7 @@ sn_route *sn__tp(const sn_route *whole, sn_iteration iteration, sn_err *err) {
              .ranks = sn_mesh_size(mesh, SN_MESH_TP),
              .averaged = sn_mesh_world(mesh) > sn_mesh_size(mesh, SN_MESH_TP),
              .sliced = is_sliced(iteration),
-             .held = SN_NONE};
+             .held = {SN_NONE, SN_NONE}};
   sn_status status = prepare(&m, err);
   if (status == SN_OK) write(&m);
   if (status == SN_OK) status = hand_over_mesh(&m, m.e.route, err);
@@ -484,5 +520,6 @@ sn_route *sn__tp(const sn_route *whole, sn_iteration iteration, sn_err *err) {
   free(m.layout.layers);
   free(m.gathered);
   free(m.there);
+  free(m.products);
   return route;
 }

@@ -258,7 +258,7 @@ static sn_status check_turn(checker *c, const sn_instr *i) {
   const sn_again *again = c->next_again < c->route->n_again ? &c->route->again[c->next_again] : NULL;
   if (!i->rerun && again && again->at_step <= i->id)
     return reject(c, SN_RULE_ORDER, "step %u runs before step %u has run again", i->id + 1, again->step + 1);
-  bool due = !c->route->steps_again || (again && again->step == i->id && again->at_step == c->next_step);
+  bool due = c->route->n_again == 0 || (again && again->step == i->id && again->at_step == c->next_step);
   if (i->rerun && (step->pass != SN_FORWARD || i->id >= c->next_step || !due))
     return reject(c, SN_RULE_ORDER, "step %u cannot be run again here", i->id + 1);
   c->next_again += i->rerun && again;
@@ -349,7 +349,8 @@ static sn_status check_workspace(checker *c, const sn_instr *i) {
 static sn_status check_compute(checker *c, const sn_instr *i) {
   const sn_step *step = sn_route_run(c->route, i->id, i->rerun);
   sn_status status = c->corun ? check_corun(c, i) : check_turn(c, i);
-  bool due = !c->corun && (!i->rerun || c->route->steps_again);
+  bool other = i->rerun && step->first_access != c->route->steps[i->id].first_access;
+  bool due = !c->corun && (!i->rerun || other);
   for (uint32_t a = 0; a < step->n_accesses && status == SN_OK; a++)
     if (!c->corun || sn_step_part_has(c->route, i->id, (sn_step_part)i->part, a))
       status = check_access(c, step->first_access + a, due);

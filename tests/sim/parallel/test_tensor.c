@@ -142,6 +142,19 @@ static void measured_under_autocast(void **state) {
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) check_row(&rows[i], "pytorch", SN_AMP_BF16);
 }
 
+/* A block runs again up to its last product's cast of its weights, with what its module's caller holds, and makes no
+ * summand. */
+static void measured_again_under_autocast(void **state) {
+  static const row rows[] = {
+      {"llm:2,512,8,8,1408,2048", "tp=4", 8, 512, SN_OPTIMIZER_ADAMW, 93433948 - 6, 1},
+      {"llm:2,512,8,8,1408,2048", "tp=4,sequence=whole", 8, 512, SN_OPTIMIZER_ADAMW, 127991900 - 6, 1},
+      {"llm:3,256,8,4,704,512", "fsdp=2,tp=2", 8, 512, SN_OPTIMIZER_ADAMW, 61460096 - 4, 1},
+      {PHI, "tp=4", 8, 512, SN_OPTIMIZER_ADAMW_FOREACH, 80724292 - 4336, 1},
+  };
+  (void)state;
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) check_row(&rows[i], "pytorch+recompute=units", SN_AMP_BF16);
+}
+
 static sn_route *route_of(const sn_net *net, sn_iteration iteration, sn_err *err) {
   return sn_schedule_route(net, parse_strategy("pytorch"), iteration, NULL, err);
 }
@@ -478,6 +491,7 @@ int main(void) {
       cmocka_unit_test(measured_selective),
       cmocka_unit_test(measured_of_transformers),
       cmocka_unit_test(measured_under_autocast),
+      cmocka_unit_test(measured_again_under_autocast),
       cmocka_unit_test(refusals),
       cmocka_unit_test(megatron_s_formulas),
       cmocka_unit_test(keys),
