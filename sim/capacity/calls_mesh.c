@@ -60,6 +60,13 @@ static void write_pattern(const char *path, char *to, size_t room) {
   to[used] = '\0';
 }
 
+/* What a norm makes is added to others: they are tensors of a rank. */
+static bool is_added(const sn_net *net, const sn_layer *layer) {
+  uint32_t reader = net->values[layer->first_output].consumer;
+  return (layer->op == SN_RMS_NORM || layer->op == SN_LAYER_NORM) && reader != SN_NONE &&
+         net->layers[reader].op == SN_JOIN;
+}
+
 /* How tp lays out a layer's product or norm, by names that add_styles() gives; NULL: it has nothing that is divided. */
 static const char *style_of(const sn_net *net, const sn_mesh *mesh, uint32_t layer, uint32_t head) {
   static const char *const styles[] = {
@@ -67,7 +74,8 @@ static const char *style_of(const sn_net *net, const sn_mesh *mesh, uint32_t lay
   const sn_layer *l = &net->layers[layer];
   if (layer == head) return "head";
   bool norm = l->op == SN_RMS_NORM || l->op == SN_LAYER_NORM;
-  if (norm) return mesh->sequence_whole ? NULL : "SequenceParallel()";
+  if (norm && mesh->sequence_whole) return NULL;
+  if (norm) return is_added(net, l) ? "added" : "SequenceParallel()";
   return l->parameters > 0 ? styles[sn_division_of(net, l)] : NULL;
 }
 
@@ -105,8 +113,22 @@ static void add_rest_of_plan(sn__text *t, const sn_mesh *mesh) {
 static uint32_t head_of(const sn_net *net) {
   uint32_t head = SN_NONE;
   for (uint32_t l = 0; l < net->n_layers; l++)
-    if (net->layers[l].parameters > 0 && sn_division_of(net, &net->layers[l]) == SN_BY_OUTPUTS) head = l;
+    if (net->layers[l].op == SN_FC && sn_division_of(net, &net->layers[l]) == SN_BY_OUTPUTS) head = l;
   return head;
+}
+
+/* Ahead of the plan, where a norm is. */
+static void add_style_of_added(sn__text *t, const sn_net *net, const sn_mesh *mesh) {
+  bool added = false;
+  for (uint32_t l = 0; l < net->n_layers; l++) added = added || is_added(net, &net->layers[l]);
+  if (added && !mesh->sequence_whole) sn__text_add(t, "added = SequenceParallel(use_local_output=True)");
+}
+
+/* Each has weights of its own behind the plan. */
+static void tie_again(sn__text *t, const sn_route *route, uint32_t head) {
+  uint32_t table = head == SN_NONE ? 0 : route->layers[head].attr->weights_of;
+  if (table == 0 || !sn_route_module(route, head) || !sn_route_module(route, table)) return;
+  sn__text_add(t, "model.%s.weight = model.%s.weight", sn_route_module(route, head), sn_route_module(route, table));
 }
 
 /* The plan of parallelize_module, a line for all modules of a name. What lies between a norm and the products that read
@@ -114,6 +136,7 @@ static uint32_t head_of(const sn_net *net) {
 static void add_tensor_parallel(sn__text *t, const sn_route *route, const sn_mesh *mesh) {
   char pattern[SN__CALLS_PATH], line[2 * SN__CALLS_PATH];
   add_styles(t, mesh);
+  add_style_of_added(t, route->net, mesh);
   sn__text_add(t, "parallelize_module(model, mesh[\"tp\"], {");
   uint32_t first = t->count, head = head_of(route->net);
   for (uint32_t l = 0; l < route->net->n_layers; l++) {
@@ -126,6 +149,7 @@ static void add_tensor_parallel(sn__text *t, const sn_route *route, const sn_mes
     if (!known) sn__text_add(t, "%s", line);
   }
   sn__text_add(t, "})");
+  tie_again(t, route, head);
   add_rest_of_plan(t, mesh);
 }
 
