@@ -45,7 +45,7 @@ class Attention(unittest.TestCase):
             self.assertEqual(attention.kernel_of(names), kernel, names)
 
     def test_recorder(self):
-        """An output of 2 x 8 x 512 x 64, and a float for each of its rows; 24 or 16 bytes are of seeds."""
+        """An output of 2 x 8 x 512 x 64, and a float for each of its rows; 24 or 16 bytes are of seeds, 8 fewer in PyTorch 2.4."""
         numbers, rows = 2 * 8 * 512 * 64, 2 * 8 * 512
         cases = ((Case("bf16"), "flash", 2 * numbers + 4 * rows + 24), (Case("fp32"), "efficient", 4 * numbers + 4 * rows + 16),
                  (Case("bf16", mask="bool"), "efficient", 2 * numbers + 4 * rows + 16 + 2 * 512 * 512),
@@ -55,10 +55,10 @@ class Attention(unittest.TestCase):
             with mock.patch.object(attention, "CASES", [case]), self.subTest(case.name):
                 (row,) = attention.recorded(90)
                 self.assertEqual((row["case"], row["kernel"]), (case.name, kernel))
-                self.assertEqual(row["kept_bytes"], kept or row["kept_bytes"])
+                self.assertIn((kept or row["kept_bytes"]) - row["kept_bytes"], (0, 8) if torch.__version__ < "2.5" else (0,))
                 self.assertLessEqual(row["kept_bytes"], row["forward_peak_bytes"])
-        with mock.patch.object(attention, "CASES", [Case("bf16")]):
-            self.assertEqual(attention.recorded(75)[0]["kernel"], "efficient")
+        with mock.patch.object(attention, "CASES", [Case("fp16"), Case("bf16")]):
+            self.assertEqual([row["kernel"] for row in attention.recorded(75)], ["efficient", "math"])
 
     def test_figures(self):
         """10 were there; forward makes 5 and 3 and lets 3 go; backward makes 4; what is let go behind it is not forward's."""
