@@ -51,7 +51,7 @@ def make_pages():
     snsim("report", "--strategy", "pytorch", "-o", "pytorch.html")
     snsim("--net", evil_file, "--batch", "4")
     snsim("report", "-o", "evil.html")
-    snsim("--net", "paper:resnet152", "--batch", "32", "--memory", "1.25GiB")
+    snsim("--net", "paper:resnet152", "--batch", "32", "--memory", "1GiB")
     snsim("report", "-o", "large.html")
     snsim("--net", "lenet", "--batch", "8", "--strategy", "liveness+cache", "--allocator", "cuda")
     snsim("report", "-o", "single.html")
