@@ -141,7 +141,7 @@ def says_the_gist_of_pools(page, stored):
     plain_one = min((r for r in fit if r["strategy"] == "baseline"), key=size)
     assert size(smallest) > 2**28 and size(plain_one) > size(smallest), "pools of these sizes do not show enough"
     equal("sentence", plain(page.text("#verdict strong")),
-          f"alexnet on rtx4090: the smallest pool with which something fits is {text(smallest)}, with {smallest['strategy']}; baseline"
+          f"alexnet on k40c: the smallest pool with which something fits is {text(smallest)}, with {smallest['strategy']}; baseline"
           f" fits from {text(plain_one)} on; the most images per second, {fastest['images_per_second']:.1f}, are those of"
           f" {fastest['strategy']} with pool {text(fastest)}.")
     row = cells(page, "pairs")[0]
