@@ -231,11 +231,10 @@ static const char *attention_note(const sn_answer_wish *wish) {
   const sn_device *device = wish->asked.device;
   sn_precision precision = wish->asked.options->iteration.precision;
   if (wish->runtime != SN_RUNTIME_PYTORCH || !sn_device_emulates(device, SN_BF16)) return "";
+  if (net->recorded && !recorded_flash(net->recorded->record)) return "";
   if (net->recorded)
-    return recorded_flash(net->recorded->record) ? "its attention is flash, which this GPU has not: record it with "
-                                                   "python -m snsim.record --sm 75, or 70 of "
-                                                   "Volta"
-                                                 : "";
+    return "its attention is flash, which this GPU has not: record it with python -m snsim.record --sm 75, or 70 of "
+           "Volta";
   bool bf16 = precision == SN_BF16 || precision == SN_AMP_BF16;
   return bf16 && has_fused_attention(net)
              ? "PyTorch has no fused attention in bf16 on this GPU: what its parts keep is not counted; fp16 has one"

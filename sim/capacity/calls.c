@@ -243,8 +243,7 @@ static void add_blocks(sn__text *t, const sn_net *net, const sn__blocks *b, bool
     add_spans(t, b);
   } else if (transformers) {
     /* Said, as transformers 4 has it the other way, which is other memory, and no gradients behind frozen embeddings. */
-    if (!selective) sn__text_add(t, "model.gradient_checkpointing_enable({\"use_reentrant\": False})");
-    if (selective) sn__text_add(t, "model.gradient_checkpointing_enable(");
+    sn__text_add(t, "model.gradient_checkpointing_enable(%s", selective ? "" : "{\"use_reentrant\": False})");
     if (selective) sn__text_add(t, "    {\"use_reentrant\": False, \"context_fn\": contexts})");
     if (b->chosen == b->count) return;
     sn__text_add_loop(t, b, false);

@@ -176,6 +176,9 @@ typedef struct sn_transfer {
 /* "all_gather", "reduce_scatter", "all_reduce", "send", "receive" */
 const char *sn_transfer_kind_name(sn_transfer_kind kind);
 
+/* The same to be read: "all-gather", "reduce-scatter", "all-reduce", "send", "receive". */
+const char *sn_transfer_kind_words(sn_transfer_kind kind);
+
 /* Layers whose parameters are gathered and reduced together. */
 typedef struct sn_parameter_group {
   const char *name; /* the path of the block, "layers.0"; "root": what is in none */

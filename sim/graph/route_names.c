@@ -6,6 +6,15 @@
 #include <stdio.h>
 #include <string.h>
 
+/* In tables of steps, in plans, and in words. */
+static const struct {
+  const char *op, *name, *words;
+} transfers[SN_TRANSFER_KINDS] = {[SN_ALL_GATHER] = {"ALL_GATHER", "all_gather", "all-gather"},
+                                  [SN_REDUCE_SCATTER] = {"REDUCE_SCATTER", "reduce_scatter", "reduce-scatter"},
+                                  [SN_ALL_REDUCE] = {"ALL_REDUCE", "all_reduce", "all-reduce"},
+                                  [SN_SEND] = {"SEND", "send", "send"},
+                                  [SN_RECEIVE] = {"RECEIVE", "receive", "receive"}};
+
 /* What is none of a layer's own outputs, inputs, saved tensors or weights; what is saved beside
  * is a loss's copy in another width. */
 static const char *other_name(const sn_route *route, const sn_tensor *t) {
@@ -112,9 +121,7 @@ const char *sn_step_op_name(const sn_route *route, const sn_step *step) {
                                         [SN_ADD_TO_PARAMETER] = "ADD",
                                         [SN_UNPACK] = "UNPACK",
                                         [SN_PACK] = "PACK"};
-  static const char *const transfers[SN_TRANSFER_KINDS] = {"ALL_GATHER", "REDUCE_SCATTER", "ALL_REDUCE", "SEND",
-                                                           "RECEIVE"};
-  if (step->kernel == SN_TRANSFER) return transfers[route->transfers[step->sum].kind];
+  if (step->kernel == SN_TRANSFER) return transfers[route->transfers[step->sum].kind].op;
   if (step->kernel == SN_PACK || step->kernel == SN_UNPACK) return kernels[step->kernel];
   bool beside = step->kernel == SN_FLATTEN || step->kernel == SN_CAST || step->kernel == SN_SHARED_SUM;
   bool own = step->kernel == SN_WHOLE || (!beside && !route->dialect->by_kernel);
@@ -129,6 +136,9 @@ const char *sn_role_name(sn_role role) {
 }
 
 const char *sn_transfer_kind_name(sn_transfer_kind kind) {
-  static const char *const names[SN_TRANSFER_KINDS] = {"all_gather", "reduce_scatter", "all_reduce", "send", "receive"};
-  return names[kind];
+  return transfers[kind].name;
+}
+
+const char *sn_transfer_kind_words(sn_transfer_kind kind) {
+  return transfers[kind].words;
 }

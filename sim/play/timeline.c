@@ -64,10 +64,8 @@ static sn_status copy_tensors(walk *w, sn_arena *arena, sn_err *err) {
 
 /* ---- steps ---- */
 
-/* The words of sim/cluster/collective.h. */
 static const char *transfer_of(const sn_route *route, const sn_step *step) {
-  static const char *const names[SN_TRANSFER_KINDS] = {"all-gather", "reduce-scatter", "all-reduce", "send", "receive"};
-  return step->kernel == SN_TRANSFER ? names[route->transfers[step->sum].kind] : NULL;
+  return step->kernel == SN_TRANSFER ? sn_transfer_kind_words(route->transfers[step->sum].kind) : NULL;
 }
 
 /* What a recording calls operations is copied: it may be freed ahead of the timeline. */

@@ -1,5 +1,6 @@
 """scripts/validate-gpu on the GPU in software (tests/fake_cuda): its parts leave lines, tables and a page that says what was met,
 what was not measured and what failed; folders join; and where there is no GPU nothing is written."""
+import argparse
 import json
 import os
 import pathlib
@@ -238,8 +239,30 @@ def check_tries():
         assert found["largest"] == largest and list(found["tries"]) == tried, found
 
 
+class Recording(measure.Bench):
+    """Whose recordings are alike or not, and on whose GPU an iteration takes what the program says with a host that takes 25 us."""
+
+    def __init__(self, alike):
+        self.alike, self.program, self.profile = alike, SNSIM, "h200"
+        self.options = argparse.Namespace(seconds=None)
+
+    def record(self, net, batch, path, *environment):
+        path.write_bytes(b"" if self.alike else repr(environment).encode())
+
+    def script(self, name, *words, limit=None):
+        net, batch = words[words.index("--net") + 1], words[words.index("--batch") + 1]
+        return json.loads(self.snsim("--net", net, "--batch", batch, "--strategy", "pytorch", "--gpu", "h200", "--host-us", 25, "--json",
+                                     db=False))["results"][0]
+
+
+def check_recordings():
+    assert [Recording(alike).records_alike()["tests_failed"] for alike in (True, False)] == [0, 1]
+    assert Recording(True).host_time() == {"host_ns": 25_000}
+
+
 def main():
     check_tries()
+    check_recordings()
     check_times()
     with tempfile.TemporaryDirectory() as name:
         place = pathlib.Path(name)

@@ -1,4 +1,4 @@
-"""bench/gpu: what measures PyTorch's kernels on a GPU, as far as it goes without one: snsim's side, the kernels that a CPU calls, and the
+"""bench/gpu: what measures PyTorch's kernels and a GPU's rates, as far as it goes without one: snsim's side, the kernels that a CPU calls, and the
 logic around an allocator that is pretended. Skipped without PyTorch."""
 import contextlib
 import importlib.util
@@ -23,6 +23,7 @@ if importlib.util.find_spec("torch") is None:
 import torch  # noqa: E402
 
 import attention  # noqa: E402
+import gpu_rates  # noqa: E402
 import pytorch_eager  # noqa: E402
 import pytorch_kernels  # noqa: E402
 import shortage  # noqa: E402
@@ -222,6 +223,55 @@ class Script(unittest.TestCase):
             for limit in (None, 250, 4000):
                 memory.limit(limit)
         self.assertEqual([call.args for call in share.call_args_list], [(1.0,), (0.25,), (1.0,)])
+
+
+class Event:
+    """Two of them are always 6 ms apart."""
+
+    def __init__(self, enable_timing):
+        self.timed = enable_timing
+
+    def record(self):
+        self.timed = self.timed and "recorded"
+
+    def elapsed_time(self, later):
+        return 6.0 if self.timed == later.timed == "recorded" else 0.0
+
+
+class Rates(unittest.TestCase):
+    def setUp(self):
+        """Tensors of a CPU in place of the GPU's and of pinned ones."""
+        patches = {"Event": Event, "_sleep": lambda cycles: None, "synchronize": lambda: None, "Stream": mock.MagicMock(),
+                   "current_stream": mock.MagicMock(), "stream": lambda stream: contextlib.nullcontext(), "is_bf16_supported": lambda: True,
+                   "get_device_properties": lambda device: mock.Mock(total_memory=2**34, multi_processor_count=7)}
+        for name, value in patches.items():
+            self.enterPatch(mock.patch.object(torch.cuda, name, value))
+        for name in ("randn", "empty", "zeros"):
+            real = getattr(torch, name)
+            self.enterPatch(mock.patch.object(torch, name, lambda *sizes, device=None, pin_memory=None, real=real, **more: real(*sizes, **more)))
+        runtime = mock.Mock(cudaMalloc=mock.Mock(return_value=0), cudaFree=mock.Mock(return_value=0))
+        self.enterPatch(mock.patch.object(gpu_rates, "load", lambda *names: runtime))
+        self.enterPatch(mock.patch.object(gpu_rates, "nvml", mock.MagicMock()))
+        self.runtime = runtime
+
+    def enterPatch(self, patch):
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def test_of_calls_that_take_two_milliseconds(self):
+        row = gpu_rates.measure(small=True)
+        self.assertEqual({word: round(rate) for word, rate in row["flops"].items()}, dict.fromkeys(("fp32", "tf32", "bf16", "fp16"), 128**3 * 1000))
+        self.assertEqual([round(row[f"{key}_bytes_per_s"]) for key in ("copy", "out", "in", "together")],
+                         [2**24 * 1000, 2**21 * 1000, 2**21 * 1000, 2**22 * 1000])
+        self.assertEqual((row["copy_latency_ns"], row["launch_ns"], row["memory_bytes"], row["multiprocessors"]), (60_000, 12_000, 2**34, 7))
+        sizes = {call.args[1].value for call in self.runtime.cudaMalloc.call_args_list}
+        self.assertEqual((sizes, self.runtime.cudaFree.call_count), ({2**20}, self.runtime.cudaMalloc.call_count))
+        self.assertGreater(row["malloc_ns"] * row["free_ns"], 0)
+
+    def test_a_failing_allocation(self):
+        self.runtime.cudaMalloc.return_value = 2
+        with self.assertRaisesRegex(gpu_rates.Missing, "cudaMalloc failed with code 2"):
+            gpu_rates.measure(small=True)
 
 
 if __name__ == "__main__":
